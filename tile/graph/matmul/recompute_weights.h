@@ -12,7 +12,7 @@ namespace tartan::graph {
 // bit for bit where both matmuls of the scores have the same plan.
 //
 // Only row maxima and sums live between the forward and the backward pass. Weights of fewer than
-// `min_bytes` bytes stay as they are. With `only_narrow`, so do weights whose scores are products of
+// `min_bytes` bytes stay as they are. With `only_narrow`, so do weights whose scores are matmuls of
 // factors that have no common 16-bit type.
 ir::Program RecomputeWeights(const ir::Program& program, int64_t min_bytes,
                              bool only_narrow = false);
