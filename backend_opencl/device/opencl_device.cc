@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/opencl_device.h"
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/api/driver_failure.h"
@@ -15,6 +19,40 @@
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
+namespace {
+
+// The sub-buffers of all buffers, to find those that overlap.
+class SubBuffers {
+ public:
+  // InvalidArgument if a part of `made`, but not all of it, is a part of another sub-buffer.
+  absl::Status Add(const hal::BufferPtr& made) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<std::weak_ptr<hal::Buffer>>& others = by_parent_[made->parent().get()];
+    std::vector<std::weak_ptr<hal::Buffer>> alive;
+    for (const std::weak_ptr<hal::Buffer>& weak : others) {
+      const hal::BufferPtr other = weak.lock();
+      if (other == nullptr) continue;
+      alive.push_back(weak);
+      const int64_t end = made->offset() + made->size();
+      const int64_t other_end = other->offset() + other->size();
+      const bool is_equal = made->offset() == other->offset() && end == other_end;
+      if (is_equal || end <= other->offset() || other_end <= made->offset()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the sub-buffer of bytes ", made->offset(), " to ", end, " overlaps bytes ",
+                       other->offset(), " to ", other_end, " of another one"));
+    }
+    alive.push_back(made);
+    others = std::move(alive);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const hal::Buffer*, std::vector<std::weak_ptr<hal::Buffer>>> by_parent_;
+};
+
+}  // namespace
+
 absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
                                                   std::shared_ptr<DiskCache> cache,
                                                   Calibrations calibrations, bool quiet) {
@@ -92,7 +130,13 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& p
   MemoryHandle memory(CreateCl(&error, clCreateSubBuffer, MemoryOf(parent), CL_MEM_READ_WRITE,
                                CL_BUFFER_CREATE_TYPE_REGION, &region));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateSubBuffer"));
-  return std::make_shared<OpenClBuffer>(parent, std::move(memory), offset, size);
+  auto made = std::make_shared<OpenClBuffer>(parent, std::move(memory), offset, size);
+  // Tests of programs for drivers that crash (TARTAN_DISJOINT_VIEWS).
+  if (!info().sub_buffers_may_overlap && !found().quirks.overlapping_sub_buffers_crash) {
+    static auto& all = *new SubBuffers();
+    TARTAN_RETURN_IF_ERROR(all.Add(made));
+  }
+  return made;
 }
 
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> bytes,
