@@ -84,11 +84,8 @@ std::vector<Reduction> ReductionsOf(absl::Span<const api::DeviceTensor> tensors)
   return joined;
 }
 
-Range RangeOf(const api::DeviceTensor& tensor) {
-  const hal::BufferPtr& buffer = tensor.buffer();
-  const int64_t size = tensor.shape().byte_size();
-  return buffer->parent() == nullptr ? Range{buffer, 0, size}
-                                     : Range{buffer->parent(), buffer->offset(), size};
+Range RangeOf(const train::MemoryRange& memory) {
+  return {memory.buffer, memory.offset, memory.bytes};
 }
 
 // Facts are lines "name\tvalue".
@@ -166,12 +163,12 @@ class Exchange : public train::GradientExchange {
   }
 
   absl::StatusOr<hal::EventPtr> StartSum(const train::GradientBucket& bucket) override {
-    if (bucket.part.defined()) {
-      const api::DeviceTensor& whole = bucket.tensors.front();
-      TARTAN_ASSIGN_OR_RETURN(started_.emplace_back(),
-                              communicator_.ReduceScatter(RangeOf(whole), RangeOf(bucket.part),
-                                                          whole.shape().type, bucket.computed));
-      times_.bytes += whole.shape().byte_size();
+    if (bucket.HasPart()) {
+      TARTAN_ASSIGN_OR_RETURN(
+          started_.emplace_back(),
+          communicator_.ReduceScatter(RangeOf(bucket.whole), RangeOf(bucket.part),
+                                      DataType::kFloat32, bucket.computed));
+      times_.bytes += bucket.whole.bytes;
       return started_.back();
     }
     for (const Reduction& sum : ReductionsOf(bucket.tensors)) {
@@ -220,8 +217,7 @@ class Exchange : public train::GradientExchange {
   absl::StatusOr<hal::EventPtr> StartGather(const train::GradientBucket& bucket) override {
     TARTAN_ASSIGN_OR_RETURN(
         const hal::EventPtr gathered,
-        communicator_.AllGather(RangeOf(bucket.part), RangeOf(bucket.tensors.front()),
-                                bucket.computed));
+        communicator_.AllGather(RangeOf(bucket.part), RangeOf(bucket.whole), bucket.computed));
     if (trace_.has_value()) gathers_.push_back(gathered);
     return gathered;
   }
@@ -230,9 +226,9 @@ class Exchange : public train::GradientExchange {
                       absl::Span<const train::GradientBucket> buckets) override {
     TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr computed, device.queue()->Mark());
     std::vector<hal::EventPtr> gathered;
-    for (const train::GradientBucket& bucket : buckets) {
-      TARTAN_ASSIGN_OR_RETURN(gathered.emplace_back(),
-                              StartGather({bucket.tensors, computed, bucket.part}));
+    for (train::GradientBucket bucket : buckets) {
+      bucket.computed = computed;
+      TARTAN_ASSIGN_OR_RETURN(gathered.emplace_back(), StartGather(bucket));
     }
     TARTAN_RETURN_IF_ERROR(computed->Wait());
     const int64_t start = NowNs();

@@ -46,7 +46,12 @@ absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Resume(
   if (ranks_ != nullptr || !options_.checkpoint.empty()) {
     TARTAN_ASSIGN_OR_RETURN(facts_, FactsOf(parts));
   }
-  if (ranks_ != nullptr) TARTAN_RETURN_IF_ERROR(ranks_->Agree(FactsToAgreeOn(parts, facts_)));
+  if (ranks_ != nullptr) {
+    std::map<std::string, std::string> agreed = FactsToAgreeOn(parts, facts_);
+    if (shards_)
+      agreed["parts of the state"] = trainer.KeepsPartsApart() ? "apart" : "within whole tensors";
+    TARTAN_RETURN_IF_ERROR(ranks_->Agree(agreed));
+  }
   if (options_.checkpoint.empty()) {
     if (!options_.resume) return std::nullopt;
     return absl::InvalidArgumentError("no checkpoint folder is given to resume from");

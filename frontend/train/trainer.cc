@@ -312,6 +312,7 @@ absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
   return values;
 }
 
+bool Trainer::KeepsPartsApart() const { return programs_->KeepsPartsApart(); }
 bool Trainer::DividesParameters() const { return programs_->DividesParameters(); }
 
 absl::Status Trainer::GatherValues() {

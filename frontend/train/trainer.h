@@ -111,6 +111,9 @@ class Trainer {
   absl::StatusOr<std::string> FindNonFinite(const api::NamedTensors& inputs,
                                             const HostTensor& target);
 
+  // True if parts of the state are not within whole tensors, for drivers whose sub-buffers must not
+  // overlap: the same on all ranks.
+  bool KeepsPartsApart() const;
   // True if each rank has a part of the parameters: all ranks then evaluate the same batches.
   bool DividesParameters() const;
   // Evaluates one batch, with dropout off and running statistics.

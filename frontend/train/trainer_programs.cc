@@ -212,13 +212,14 @@ TrainingMemory TrainerPrograms::Memory(const Program* more) const {
     (absl::StartsWith(name, kParameterState) ? memory.parameters : memory.state) +=
         tensor.shape().byte_size();
   }
-  if (PassesGradients() && shards->gradient_memory != nullptr)
-    memory.state += shards->gradient_memory->size() +
-                    std::max(shards->arena_bytes, more == nullptr ? 0 : more->arena.bytes);
-  if (DividesParameters() && shards->parameter_memory != nullptr)
-    memory.parameters +=
-        shards->parameter_memory->size() +
-        std::max(shards->gather_bytes, more == nullptr ? 0 : more->gathers.places.bytes);
+  if (shards.has_value()) {
+    const Program none;
+    const Program& made = more == nullptr ? none : *more;
+    memory.state +=
+        shards->gradient_memory.part_bytes() + shards->gradient_buckets.bytes(made.arena.places);
+    memory.parameters += shards->parameter_memory.part_bytes() +
+                         shards->parameter_buckets.bytes(made.gathers.places);
+  }
   std::vector<const Program*> all = All();
   if (more != nullptr) all.push_back(more);
   int64_t most = 0;

@@ -137,14 +137,21 @@ struct TrainerPrograms {
   static bool IsJoinedSum(absl::string_view state);
 
   // --- Of ranks that keep parts of the state: sharded/trainer_shards.cc.
+  bool KeepsPartsApart() const;
   // Makes parameters and sums of gradients, and their parts. Does nothing if they exist.
   absl::Status MakeShards();
-  // Its parts. Tensors begin with zeros, so whole ones, which have values, are made last.
+  // Its parts.
+  absl::Status AllocateShards();
   absl::Status MakeShardBuckets();
   absl::Status MakeSegments();
   absl::Status MakeWholeTensors();
-  // Gives parts of parameters their first values.
-  absl::Status AssignSegments();
+  // Gives parameters their first values.
+  absl::Status AssignParameters();
+  // Gives this rank's part of a divided state the values of the whole.
+  absl::Status AssignSegments(absl::string_view kind, size_t tensor, const HostTensor& value);
+  // Allocates zeros that ranks exchange.
+  absl::StatusOr<hal::BufferPtr> AllocateZeros(int64_t bytes) const;
+  absl::Status FillWithZeros(const MemoryRange& range) const;
   // The value that a state begins with, from a checkpoint; nullopt: none.
   std::optional<HostTensor> TakeRestored(const StateSpec& spec);
   // Applies this rank's part of the gradients, and gathers the parameters of all ranks.
@@ -162,8 +169,11 @@ struct TrainerPrograms {
   bool AddToBuckets(absl::string_view state, Program* made) const;
   // Plans the memory of the gradients and of the gathered parameters of a compiled program.
   void PlaceBuckets(Program* made);
-  // Makes the tensors of these plans in the arenas.
+  // Makes the tensors of these plans.
   absl::Status BindBuckets(Program* made);
+  // The states of a program that are tensors of buckets.
+  absl::Status BindStates(absl::Span<const std::pair<size_t, size_t>> states,
+                          const BucketMemory& memory, const MemoryPlaces& places, Program* made);
   // Allocates the memory that all plans need, also the plan of `more`, and binds programs that are
   // not bound to it.
   absl::Status FitArenas(const Program& more);
@@ -192,6 +202,8 @@ struct TrainerPrograms {
   absl::Status BeginGathers(Program* program);
   // Starts a program and all its gathers.
   absl::Status StartWithGathers(Program& program, const std::vector<HostTensor>& values);
+  // The memory in which a rank without examples gathers a bucket.
+  MemoryRange AnyPlaceOf(size_t bucket) const;
   // Starts the gathers before `end`. Null: this rank has no examples.
   absl::Status GatherUntil(size_t end, const GatherPlan* gathers);
   // Waits for the parameters of a gather, and starts the next one.

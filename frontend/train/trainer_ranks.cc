@@ -145,6 +145,7 @@ absl::Status TrainerPrograms::WatchBuckets(const Program& step, absl::Span<const
 absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
   if (step == nullptr && plan.replaces_sums) {
     for (GradientBucket& bucket : joined) {
+      if (bucket.HasPart()) TARTAN_RETURN_IF_ERROR(FillWithZeros(bucket.whole));
       for (api::DeviceTensor& tensor : bucket.tensors)
         TARTAN_RETURN_IF_ERROR(tensor.Assign(HostTensor::Zeros(tensor.shape())));
     }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,16 @@ TEST_F(ShardedParameters, ARankHasItsPartAndAFewLayers) {
   }
 }
 
+TEST_F(ShardedParameters, AFewLayersShareMemoryWithoutOverlappingSubBuffers) {
+  setenv("TARTAN_DISJOINT_VIEWS", "1", /*overwrite=*/1);
+  trainer_.bucket_bytes = 1;
+  for (const Outcome& rank : CompareWithOneProcess(4)) {
+    EXPECT_LE(rank.memory.parameters, kLayers * kLayerBytes / 4 + 8 * kLayerBytes)
+        << train::Composition(rank.memory);
+  }
+  unsetenv("TARTAN_DISJOINT_VIEWS");
+}
+
 TEST_F(ShardedParameters, TrainsAModelOfMoreParametersThanADeviceHolds) {
   trainer_.optimizer.kind = train::OptimizerKind::kSgd;
   const Outcome alone = TrainAs(nullptr);
@@ -114,9 +125,9 @@ TEST(GatherSchedule, EachPassGathersALayerAndTheLastOneStays) {
 TEST(GatherSchedule, LayersInTurnNeedMemoryForTwo) {
   const GatherNeeds needs = NeedsOfFourLayers();
   const GatherOrder order = OrderOf(needs);
-  const train::MemoryPlaces places = PlaceParameters(needs, order, 512);
-  EXPECT_EQ(places.bytes, 1024);
-  EXPECT_NE(places.offsets[0], places.offsets[1]);
+  const train::MemoryPlaces places = PlaceParameters(needs, order);
+  EXPECT_EQ(places.bytes(), 1024);
+  EXPECT_NE(places.slots[0], places.slots[1]);
 }
 
 TEST(GatherSchedule, AGatherBeginsWithTheUseOfTheLayerBeforeIt) {
@@ -129,7 +140,7 @@ TEST(GatherSchedule, ARankTakesMoreMemoryIfAnotherOneAddsGradientsLate) {
   GatherOrder order = OrderOf(needs);
   for (size_t i = 8; i < 12; ++i) order[i] = 8;  // all is gathered before the first sum
   // The last layer is done by then.
-  EXPECT_EQ(PlaceParameters(needs, order, 512).bytes, 3 * 512);
+  EXPECT_EQ(PlaceParameters(needs, order).bytes(), 3 * 512);
 }
 
 TEST(GatherSchedule, ATiedWeightStaysSoThatOtherLayersComeLate) {
@@ -142,7 +153,7 @@ TEST(GatherSchedule, ATiedWeightStaysSoThatOtherLayersComeLate) {
   EXPECT_THAT(Spans(needs)[0], ElementsAre(0, 12));
   EXPECT_FALSE(needs.IsUsed(9));
   EXPECT_THAT(Spans(needs)[8], ElementsAre(10, 11));
-  EXPECT_EQ(PlaceParameters(needs, OrderOf(needs), 512).bytes, 3 * 512);
+  EXPECT_EQ(PlaceParameters(needs, OrderOf(needs)).bytes(), 3 * 512);
 }
 
 TEST(GatherSchedule, SmallParametersOfAllLayersStayWithATiedWeight) {
@@ -152,7 +163,7 @@ TEST(GatherSchedule, SmallParametersOfAllLayersStayWithATiedWeight) {
   const std::vector<BucketUse> gradients = {{7, 8, 512},   {8, 9, 512},  {9, 10, 512},
                                             {10, 11, 512}, {6, 12, 512}, {7, 12, 8}};
   const GatherNeeds needs = train::NeedsOf(steps, bytes, gradients);
-  EXPECT_EQ(PlaceParameters(needs, OrderOf(needs), 512).bytes, 3 * 512 + 8);
+  EXPECT_EQ(PlaceParameters(needs, OrderOf(needs)).bytes(), 3 * 512 + 8);
 }
 
 TEST(GatherSchedule, LayersThatAreRecomputedTogetherNeedMemoryForThree) {
@@ -162,7 +173,7 @@ TEST(GatherSchedule, LayersThatAreRecomputedTogetherNeedMemoryForThree) {
   const std::vector<BucketUse> gradients = {
       {5, 6, 512}, {8, 9, 512}, {9, 10, 512}, {11, 12, 512}, {12, 13, 512}};
   const GatherNeeds needs = train::NeedsOf(steps, bytes, gradients);
-  EXPECT_EQ(PlaceParameters(needs, OrderOf(needs), 512).bytes, 3 * 512);
+  EXPECT_EQ(PlaceParameters(needs, OrderOf(needs)).bytes(), 3 * 512);
 }
 
 TEST(GatherSchedule, AProgramWithoutABackwardPassGathersOnce) {

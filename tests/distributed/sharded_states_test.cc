@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -37,18 +39,71 @@ std::string WideText() {
       "}");
 }
 
-class Sharded : public TrainOnRanks, public testing::WithParamInterface<Shard> {
+// Layers of 5, 320, 320, 320, 320 and 3: three have more than 64 Ki elements.
+std::string DeepAndWideText() {
+  std::string text = absl::StrCat("graph { name: 'deep' ", onnx::ValueText("input", "x", 1, "N 5"),
+                                  " output { name: 'y' } ");
+  const std::vector<int64_t> widths = {5, 320, 320, 320, 320, 3};
+  std::string from = "x";
+  for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    std::vector<float> weights = train::Numbers(widths[i] * widths[i + 1], 11 + i);
+    for (float& weight : weights) weight *= 0.1F;
+    const std::string to = i + 2 < widths.size() ? absl::StrCat("h", i) : "y";
+    absl::StrAppend(
+        &text, train::InitializerText(absl::StrCat("w", i), {widths[i], widths[i + 1]}, weights),
+        train::InitializerText(absl::StrCat("b", i), {widths[i + 1]}, 3),
+        onnx::NodeText("MatMul", {from, absl::StrCat("w", i)}, {absl::StrCat("m", i)}),
+        onnx::NodeText("Add", {absl::StrCat("m", i), absl::StrCat("b", i)},
+                       {to == "y" ? to : absl::StrCat("a", i)}));
+    if (to != "y") absl::StrAppend(&text, onnx::NodeText("Tanh", {absl::StrCat("a", i)}, {to}));
+    from = to;
+  }
+  return text + "}";
+}
+
+// The second parameter is whether a device fails to make sub-buffers that partially overlap.
+class Sharded : public TrainOnRanks, public testing::WithParamInterface<std::tuple<Shard, bool>> {
  protected:
   Sharded() {
     graph_ = WideText();
-    trainer_.shard = GetParam();
+    trainer_.shard = Stage();
     fit_.rate = 0.002;
+    if (KeepsPartsApart()) setenv("TARTAN_DISJOINT_VIEWS", "1", /*overwrite=*/1);
   }
+  ~Sharded() override { unsetenv("TARTAN_DISJOINT_VIEWS"); }
+
+  static Shard Stage() { return std::get<0>(GetParam()); }
+  static bool KeepsPartsApart() { return std::get<1>(GetParam()); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Stages, Sharded,
-                         testing::Values(Shard::kOptimizer, Shard::kGradients, Shard::kParameters),
-                         [](const auto& info) { return std::string(train::Name(info.param)); });
+                         testing::Combine(testing::Values(Shard::kOptimizer, Shard::kGradients,
+                                                          Shard::kParameters),
+                                          testing::Bool()),
+                         [](const auto& info) {
+                           return absl::StrCat(train::Name(std::get<0>(info.param)),
+                                               std::get<1>(info.param) ? "_apart" : "");
+                         });
+
+TEST_P(Sharded, TheDeviceRefusesSubBuffersThatPartiallyOverlap) {
+  const auto opened = api::Device::Open();  // as each rank does
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const hal::DevicePtr& device = (*opened)->hal();
+  ASSERT_EQ(device->info().sub_buffers_may_overlap, !KeepsPartsApart());
+  const hal::BufferPtr whole = *device->Allocate(2048);
+  const auto first = device->SubBuffer(whole, 0, 1024);
+  EXPECT_TRUE(device->SubBuffer(whole, 0, 1024).ok());
+  EXPECT_TRUE(device->SubBuffer(whole, 1024, 1024).ok());
+  EXPECT_EQ(device->SubBuffer(whole, 512, 1024).ok(), !KeepsPartsApart());
+  EXPECT_EQ(device->SubBuffer(whole, 512, 512).ok(), !KeepsPartsApart());
+}
+
+TEST_P(Sharded, LargeParametersShareMemory) {
+  graph_ = DeepAndWideText();
+  fit_.steps = 6;
+  trainer_.bucket_bytes = 1 << 16;
+  for (const int64_t ranks : {2, 4}) CompareWithOneProcess(ranks);
+}
 
 TEST_P(Sharded, AdamWHasTheCurveOfOneProcess) {
   for (const int64_t ranks : {2, 3, 4}) CompareWithOneProcess(ranks);
@@ -154,7 +209,7 @@ TEST_P(Sharded, CheckpointsResumeOnAnyNumberOfRanksWithAnotherStage) {
   trainer_.shard = Shard::kNone;
   ASSERT_TRUE(TrainOn(2)[0].status.ok());
   fit_.steps = 30;
-  trainer_.shard = GetParam();
+  trainer_.shard = Stage();
   ASSERT_TRUE(TrainOn(3)[0].status.ok());
   fit_.steps = 40;
   const Outcome last = TrainAs(nullptr);
@@ -185,12 +240,15 @@ TEST_P(Sharded, EachRankKeepsItsPartOfTheState) {
   const int64_t part = 4 * (500 + 100 + 6000 + 60 + 180 + 3) / 4;
   trainer_.shard = Shard::kNone;
   const int64_t whole = TrainOn(4)[0].memory.state;
-  trainer_.shard = GetParam();
+  trainer_.shard = Stage();
   for (const Outcome& rank : TrainOn(4)) {
     // Each parameter has two averages and a gradient. The ranks divide the averages, or all three.
-    const bool all = GetParam() >= Shard::kGradients;
+    const bool all = Stage() >= Shard::kGradients;
     const int64_t transient = 4 * 6000 + 4 * 512 * 6;  // the largest bucket, and padding
-    EXPECT_LE(rank.memory.state, all ? 3 * part + transient : whole - 6 * part + transient / 4)
+    // A part of the gradients that is not within them.
+    const int64_t apart = KeepsPartsApart() ? part : 0;
+    EXPECT_LE(rank.memory.state,
+              all ? 3 * part + transient : whole - 6 * part + transient / 4 + apart)
         << train::Composition(rank.memory);
   }
 }
@@ -243,9 +301,9 @@ std::vector<train::BucketUse> UsesInTurn(const std::vector<int64_t>& bytes) {
 }
 
 TEST(GradientArena, BucketsInTurnNeedMemoryForTwo) {
-  const train::ArenaPlan plan = train::PlanArena(UsesInTurn({512, 512, 512, 512, 512}), 512);
-  EXPECT_EQ(plan.bytes, 1024);
-  EXPECT_EQ(plan.offsets[4], plan.offsets[0]);
+  const train::ArenaPlan plan = train::PlanArena(UsesInTurn({512, 512, 512, 512, 512}));
+  EXPECT_EQ(plan.places.bytes(), 1024);
+  EXPECT_EQ(plan.places.slots[4], plan.places.slots[0]);
   EXPECT_THAT(plan.after[0], testing::IsEmpty());
   EXPECT_THAT(plan.after[1], testing::IsEmpty());
   EXPECT_THAT(plan.after[4], testing::ElementsAre(0, 2));
@@ -254,15 +312,15 @@ TEST(GradientArena, BucketsInTurnNeedMemoryForTwo) {
 TEST(GradientArena, BucketsInUseAtOnceHaveMemoryOfTheirOwn) {
   std::vector<train::BucketUse> uses = UsesInTurn({512, 1024, 512, 512});
   uses[0].last = 8;  // the gradient of a tied weight is complete last
-  const train::ArenaPlan plan = train::PlanArena(uses, 512);
+  const train::ArenaPlan plan = train::PlanArena(uses);
   // No reduction begins before the first bucket is complete.
-  EXPECT_EQ(plan.bytes, 2560);
+  EXPECT_EQ(plan.places.bytes(), 2560);
   for (const auto& after : plan.after) EXPECT_THAT(after, testing::IsEmpty());
 }
 
 TEST(GradientArena, ALargeBucketIsPlacedBesideItsNeighbours) {
-  const train::ArenaPlan plan = train::PlanArena(UsesInTurn({512, 4096, 512, 512}), 512);
-  EXPECT_EQ(plan.bytes, 4608);
+  const train::ArenaPlan plan = train::PlanArena(UsesInTurn({512, 4096, 512, 512}));
+  EXPECT_EQ(plan.places.bytes(), 4608);
 }
 
 }  // namespace

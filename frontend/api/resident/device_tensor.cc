@@ -68,6 +68,15 @@ absl::StatusOr<DeviceTensor> DeviceTensor::Within(const Device& device, const ha
   });
 }
 
+DeviceTensor DeviceTensor::At(const Device& device, hal::BufferPtr buffer,
+                              const TensorShape& shape) {
+  auto memory = std::make_shared<Memory>();
+  memory->shape = shape;
+  memory->buffer = std::move(buffer);
+  memory->queue = device.queue();
+  return DeviceTensor(std::move(memory));
+}
+
 const TensorShape& DeviceTensor::shape() const { return memory_->shape; }
 const hal::BufferPtr& DeviceTensor::buffer() const { return memory_->buffer; }
 

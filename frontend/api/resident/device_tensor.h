@@ -30,6 +30,9 @@ class DeviceTensor {
   // buffer_alignment. Other tensors may use other bytes. Requires an element or more.
   static absl::StatusOr<DeviceTensor> Within(const Device& device, const hal::BufferPtr& whole,
                                              int64_t offset, const TensorShape& shape);
+  // Makes a tensor whose memory begins with the first byte of `buffer`, which may be larger, and
+  // which other tensors may have, too. It begins with the values in the memory.
+  static DeviceTensor At(const Device& device, hal::BufferPtr buffer, const TensorShape& shape);
 
   bool defined() const { return memory_ != nullptr; }
   const TensorShape& shape() const;

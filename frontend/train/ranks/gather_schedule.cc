@@ -27,7 +27,7 @@ std::vector<int64_t> OwnStarts(const GatherNeeds& needs) {
 // before this one. Such a bucket stays between the passes unless this needs more memory.
 void KeepEarlyBuckets(GatherNeeds* needs) {
   const size_t count = needs->buckets();
-  const auto bytes = [&] { return PlaceParameters(*needs, OrderOf(*needs), 1).bytes; };
+  const auto bytes = [&] { return PlaceParameters(*needs, OrderOf(*needs)).bytes(); };
   int64_t least = bytes();
   for (size_t b = count; b-- > 0;) {
     BucketUse& forward = needs->uses[count - 1 - b];
@@ -93,8 +93,7 @@ GatherOrder OrderOf(const GatherNeeds& needs) {
   return order;
 }
 
-MemoryPlaces PlaceParameters(const GatherNeeds& needs, const GatherOrder& order,
-                             int64_t alignment) {
+MemoryPlaces PlaceParameters(const GatherNeeds& needs, const GatherOrder& order) {
   std::vector<int64_t> starts = OwnStarts(needs);
   for (size_t b = 0; b < needs.reduced.size(); ++b) {
     const auto before = static_cast<size_t>(order[starts.size() + b]);
@@ -107,7 +106,7 @@ MemoryPlaces PlaceParameters(const GatherNeeds& needs, const GatherOrder& order,
     if (order[g] == 0) continue;
     block.taken.push_back({starts[g], std::max(starts[g] + 1, needs.uses[g].last)});
   }
-  return PlaceBlocks(blocks, alignment);
+  return PlaceBlocks(blocks);
 }
 
 }  // namespace tartan::train

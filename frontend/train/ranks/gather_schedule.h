@@ -32,7 +32,8 @@ struct GatherNeeds {
   }
 };
 
-// `steps`: by bucket the steps that use its parameters, ascending. `bytes`: by bucket. `gradients`:
+// `steps`: by bucket the steps that use its parameters, ascending. `bytes`: by bucket, 0 if its
+// memory is not shared. `gradients`:
 // the uses of its gradients; empty for a program without a backward pass, which gathers once.
 GatherNeeds NeedsOf(absl::Span<const std::vector<int64_t>> steps, absl::Span<const int64_t> bytes,
                     absl::Span<const BucketUse> gradients);
@@ -43,6 +44,6 @@ using GatherOrder = std::vector<int64_t>;
 GatherOrder OrderOf(const GatherNeeds& needs);
 
 // The places of the buckets. A gather goes on while the program uses the bucket before it.
-MemoryPlaces PlaceParameters(const GatherNeeds& needs, const GatherOrder& order, int64_t alignment);
+MemoryPlaces PlaceParameters(const GatherNeeds& needs, const GatherOrder& order);
 
 }  // namespace tartan::train

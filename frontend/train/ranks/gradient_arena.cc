@@ -2,10 +2,7 @@
 #include "frontend/train/ranks/gradient_arena.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
-
-#include "frontend/train/ranks/memory_places.h"
 
 namespace tartan::train {
 namespace {
@@ -28,18 +25,16 @@ std::vector<MemoryBlock> BlocksOf(absl::Span<const BucketUse> uses) {
 
 }  // namespace
 
-ArenaPlan PlanArena(absl::Span<const BucketUse> uses, int64_t alignment) {
+ArenaPlan PlanArena(absl::Span<const BucketUse> uses) {
   const std::vector<MemoryBlock> blocks = BlocksOf(uses);
-  MemoryPlaces places = PlaceBlocks(blocks, alignment);
   ArenaPlan plan;
-  plan.bytes = places.bytes;
-  plan.offsets = std::move(places.offsets);
+  plan.places = PlaceBlocks(blocks);
+  const std::vector<size_t>& slots = plan.places.slots;
   plan.after.resize(uses.size());
   for (size_t b = 0; b < uses.size(); ++b) {
     for (size_t other = 0; other < uses.size(); ++other) {
       const bool is_earlier = blocks[other].taken[0].end <= blocks[b].taken[0].begin;
-      const bool shares = plan.offsets[other] < plan.offsets[b] + uses[b].bytes &&
-                          plan.offsets[b] < plan.offsets[other] + uses[other].bytes;
+      const bool shares = slots[b] != kNoSlot && slots[other] == slots[b];
       if (other != b && is_earlier && shares) plan.after[b].push_back(other);
     }
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "frontend/train/ranks/memory_places.h"
 
 namespace tartan::train {
 
@@ -14,18 +15,17 @@ namespace tartan::train {
 struct BucketUse {
   int64_t first = 0;
   int64_t last = 0;
-  int64_t bytes = 0;
+  int64_t bytes = 0;  // 0: its memory is not shared
 };
 
 struct ArenaPlan {
-  std::vector<int64_t> offsets;  // bytes by bucket, multiples of the alignment
+  MemoryPlaces places;  // by bucket
   // The earlier buckets by bucket whose memory it takes: they must be reduced first.
   std::vector<std::vector<size_t>> after;
-  int64_t bytes = 0;
 };
 
 // Buckets are reduced in their order, each after its last use. The reduction of a bucket may go on
 // while the next one is computed, so adjacent buckets have separate memory.
-ArenaPlan PlanArena(absl::Span<const BucketUse> uses, int64_t alignment);
+ArenaPlan PlanArena(absl::Span<const BucketUse> uses);
 
 }  // namespace tartan::train

@@ -27,14 +27,24 @@ struct ExchangeTimes {
   int64_t bytes = 0;  // added by them
 };
 
+// Bytes of a buffer that is no sub-buffer.
+struct MemoryRange {
+  hal::BufferPtr buffer;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
 // Tensors that are added together, as soon as `computed` is reached; null: after all work that the
 // device has started.
 struct GradientBucket {
   std::vector<api::DeviceTensor> tensors;
   hal::EventPtr computed;
-  // Defined: `tensors` is one tensor of as many equal parts as there are ranks, and this is the
-  // part of this rank. It may be within the tensor, at its place.
-  api::DeviceTensor part;
+  // Instead of tensors: float32 elements in as many equal parts as there are ranks, and the part of
+  // this rank. It may be within the whole, at its place.
+  MemoryRange whole;
+  MemoryRange part;
+
+  bool HasPart() const { return part.buffer != nullptr; }
 };
 
 // Used by one thread at a time.
@@ -63,10 +73,10 @@ class GradientExchange {
   // Starts to add a bucket whose `computed` is defined. Returns the event of its sums. Sum waits
   // for it, too.
   virtual absl::StatusOr<hal::EventPtr> StartSum(const GradientBucket& bucket) = 0;
-  // Starts to fill the tensor of a bucket with the parts of all ranks, once `computed` is reached.
-  // Returns the event of the filled tensor.
+  // Starts to fill the whole of a bucket with the parts of all ranks, once `computed` is reached.
+  // Returns its event.
   virtual absl::StatusOr<hal::EventPtr> StartGather(const GradientBucket& bucket) = 0;
-  // Fills the tensor of each bucket with the parts of all ranks. Waits for them.
+  // Fills the whole of each bucket with the parts of all ranks. Waits for them.
   virtual absl::Status Gather(const api::Device& device,
                               absl::Span<const GradientBucket> buckets) = 0;
   // `all` receives the bytes of all ranks in their order; each has as many as `own`.

@@ -13,30 +13,32 @@ bool MemoryBlock::IsTakenWith(const MemoryBlock& other) const {
   });
 }
 
-MemoryPlaces PlaceBlocks(absl::Span<const MemoryBlock> blocks, int64_t alignment) {
+int64_t MemoryPlaces::bytes() const {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+}
+
+MemoryPlaces PlaceBlocks(absl::Span<const MemoryBlock> blocks) {
   MemoryPlaces places;
-  places.offsets.resize(blocks.size());
-  // The largest first, each at the lowest free place.
+  places.slots.assign(blocks.size(), kNoSlot);
+  // The largest first, so that the first block of a slot has its size.
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
-  for (size_t i = 0; i < order.size(); ++i) {
-    const MemoryBlock& block = blocks[order[i]];
-    std::vector<size_t> occupied;
-    for (size_t j = 0; j < i; ++j) {
-      if (blocks[order[j]].IsTakenWith(block)) occupied.push_back(order[j]);
+  std::vector<std::vector<size_t>> taken_by;  // blocks by slot
+  for (const size_t b : order) {
+    if (blocks[b].bytes == 0) continue;
+    const auto slot =
+        std::find_if(taken_by.begin(), taken_by.end(), [&](const std::vector<size_t>& others) {
+          return std::none_of(others.begin(), others.end(),
+                              [&](size_t other) { return blocks[other].IsTakenWith(blocks[b]); });
+        });
+    places.slots[b] = slot - taken_by.begin();
+    if (slot == taken_by.end()) {
+      taken_by.emplace_back();
+      places.sizes.push_back(blocks[b].bytes);
     }
-    std::sort(occupied.begin(), occupied.end(),
-              [&](size_t a, size_t b) { return places.offsets[a] < places.offsets[b]; });
-    int64_t place = 0;
-    for (const size_t other : occupied) {
-      if (place + block.bytes <= places.offsets[other]) break;
-      const int64_t end = places.offsets[other] + blocks[other].bytes;
-      place = std::max(place, (end + alignment - 1) / alignment * alignment);
-    }
-    places.offsets[order[i]] = place;
-    places.bytes = std::max(places.bytes, place + block.bytes);
+    taken_by[places.slots[b]].push_back(b);
   }
   return places;
 }

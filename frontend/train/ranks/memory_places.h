@@ -20,18 +20,24 @@ struct StepSpan {
 
 // A block keeps its place in all its spans.
 struct MemoryBlock {
-  int64_t bytes = 0;
+  int64_t bytes = 0;  // 0: it has memory elsewhere
   std::vector<StepSpan> taken;
 
   bool IsTakenWith(const MemoryBlock& other) const;
 };
 
+inline constexpr size_t kNoSlot = static_cast<size_t>(-1);
+
+// A slot is memory that blocks take one after another. Each begins at the first byte, so that
+// blocks of one tensor each never need sub-buffers that partially overlap.
 struct MemoryPlaces {
-  std::vector<int64_t> offsets;  // bytes by block, multiples of the alignment
-  int64_t bytes = 0;             // of all blocks
+  std::vector<size_t> slots;   // by block; kNoSlot: memory elsewhere
+  std::vector<int64_t> sizes;  // bytes by slot, the largest first
+
+  int64_t bytes() const;  // of all slots
 };
 
-// Blocks that are taken at one time have separate memory.
-MemoryPlaces PlaceBlocks(absl::Span<const MemoryBlock> blocks, int64_t alignment);
+// Blocks that are taken at one time have separate slots.
+MemoryPlaces PlaceBlocks(absl::Span<const MemoryBlock> blocks);
 
 }  // namespace tartan::train

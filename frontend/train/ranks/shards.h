@@ -9,6 +9,7 @@
 
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/graph/parameters.h"
+#include "frontend/train/ranks/bucket_memory.h"
 #include "frontend/train/ranks/gather_schedule.h"
 #include "frontend/train/ranks/gradient_exchange.h"
 #include "frontend/train/ranks/shard_layout.h"
@@ -22,40 +23,33 @@ struct GatherPlan {
   GatherNeeds needs;
   GatherOrder order;  // of which `places` are
   MemoryPlaces places;
-  std::vector<api::DeviceTensor> buckets;  // empty: not bound
+  std::vector<MemoryRange> buckets;  // empty: not bound
 };
 
 struct Shards {
   ShardLayout layout;
+  int64_t rank = 0;
   std::vector<std::string> names;   // of parameters, by tensor of the layout
   std::vector<TensorShape> shapes;  // of their states
   std::vector<Parameter> whole;     // the parameters
-  // The buckets of gradients, or this rank's part of each; then the state kJoined.
-  hal::BufferPtr gradient_memory;
-  int64_t alignment = 1;  // bytes
+  DividedMemory gradient_memory;
+  DividedMemory parameter_memory;
   std::vector<ShardLayout::Segment> owned;
   // The owned segments as parameters of the update: "w[0:128]", float32[128].
   std::vector<Parameter> segments;
   // States of the update that are parts of other tensors: "gradient/w[0:128]".
   std::map<std::string, api::DeviceTensor> views;
   std::vector<GradientBucket> parameters;  // receives the parts of all ranks
-  hal::BufferPtr parameter_memory;         // of whole parameters, or of this rank's part
 
-  // If a rank keeps a part of the gradients: the part by bucket, and memory that steps use for
-  // whole buckets one after another.
-  std::vector<api::DeviceTensor> parts;
-  int64_t arena_bytes = 0;  // that programs need
-  hal::BufferPtr arena;
+  // If a rank keeps a part of the gradients: the memory of whole buckets during a step.
+  BucketMemory gradient_buckets;
   // The events of the last step, by bucket: computed, and added to the parts.
   std::vector<hal::EventPtr> computed;
   std::vector<hal::EventPtr> reduced;
   size_t next = 0;  // the first bucket that is not being added
 
-  // If a rank keeps a part of the parameters: the part by bucket, and memory in which programs
-  // gather whole buckets one after another.
-  std::vector<api::DeviceTensor> parameter_parts;
-  int64_t gather_bytes = 0;  // that programs need
-  hal::BufferPtr gather_arena;
+  // If a rank keeps a part of the parameters: memory in which programs gather whole buckets.
+  BucketMemory parameter_buckets;
   // The execution in progress has these operations.
   GatherOrder order;
   std::vector<hal::EventPtr> gathered;       // by gather
@@ -65,6 +59,14 @@ struct Shards {
 
   // Whole states from a checkpoint that are not on the device yet: "square/w".
   std::map<std::string, HostTensor> restored;
+
+  MemoryRange WholeOf(const DividedMemory& memory, size_t bucket) const;
+  // The part of this rank.
+  MemoryRange PartOf(const DividedMemory& memory, size_t bucket) const;
+  // The bytes by bucket that slots need; 0 for buckets with memory of their own.
+  std::vector<int64_t> BytesInTurn(const BucketMemory& memory) const;
+  // The places of buckets that are never used at one time.
+  MemoryPlaces PlacesOneByOne(const BucketMemory& memory) const;
 };
 
 }  // namespace tartan::train

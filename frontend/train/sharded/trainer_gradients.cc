@@ -15,18 +15,17 @@
 namespace tartan::train {
 namespace {
 
-TensorShape FloatsOf(int64_t bytes) { return {DataType::kFloat32, {bytes / 4}}; }
-
 // Makes zeros of a bucket. If gradients accumulate, adds the part of this rank, which the next sums
 // include.
 absl::Status BeginBucket(hal::Queue& queue, const GradientBucket& bucket, bool accumulates,
                          int64_t rank) {
-  const hal::BufferPtr& whole = bucket.tensors.front().buffer();
-  const hal::BufferPtr& part = bucket.part.buffer();
+  const MemoryRange& whole = bucket.whole;
+  const MemoryRange& part = bucket.part;
   const std::vector<uint8_t> zero(4);
-  TARTAN_RETURN_IF_ERROR(queue.Fill(whole, 0, whole->size(), zero));
+  TARTAN_RETURN_IF_ERROR(queue.Fill(whole.buffer, whole.offset, whole.bytes, zero));
   if (!accumulates) return absl::OkStatus();
-  return queue.Copy(part, 0, whole, rank * part->size(), part->size());
+  return queue.Copy(part.buffer, part.offset, whole.buffer, whole.offset + rank * part.bytes,
+                    part.bytes);
 }
 
 }  // namespace
@@ -49,7 +48,8 @@ bool TrainerPrograms::AddToBuckets(absl::string_view state, Program* made) const
 void TrainerPrograms::PlaceBuckets(Program* made) {
   const ShardLayout& layout = shards->layout;
   std::vector<BucketUse> uses(layout.buckets.size());
-  for (size_t b = 0; b < uses.size(); ++b) uses[b].bytes = layout.buckets[b].size;
+  const std::vector<int64_t> bytes = shards->BytesInTurn(shards->gradient_buckets);
+  for (size_t b = 0; b < uses.size(); ++b) uses[b].bytes = bytes[b];
   const std::vector<evaluator::StateUse> states = made->program->StateUses();
   for (const auto& [state, tensor] : made->gradients) {
     const evaluator::StateUse& use = states[state];
@@ -59,38 +59,47 @@ void TrainerPrograms::PlaceBuckets(Program* made) {
     bucket.last = std::max(bucket.last, use.last);
   }
   if (made->gradients.empty()) uses.clear();
-  made->arena = PlanArena(uses, shards->alignment);
+  made->arena = PlanArena(uses);
   if (!made->gathers.states.empty()) PlaceGathers(made, uses);
 }
 
-absl::Status TrainerPrograms::BindBuckets(Program* made) {
+absl::Status TrainerPrograms::BindStates(absl::Span<const std::pair<size_t, size_t>> states,
+                                         const BucketMemory& memory, const MemoryPlaces& places,
+                                         Program* made) {
   const ShardLayout& layout = shards->layout;
-  for (const auto& [state, tensor] : made->gradients) {
-    const int64_t place = made->arena.offsets[layout.bucket_of[tensor]] + layout.offsets[tensor];
+  for (const auto& [state, tensor] : states) {
+    const size_t bucket = layout.bucket_of[tensor];
+    const hal::BufferPtr& buffer = memory.Of(bucket, places);
+    const TensorShape& shape = shards->shapes[tensor];
+    if (layout.buckets[bucket].tensors.size() == 1) {
+      made->states[state] = api::DeviceTensor::At(*device, buffer, shape);
+      continue;
+    }
     TARTAN_ASSIGN_OR_RETURN(
         made->states[state],
-        api::DeviceTensor::Within(*device, shards->arena, place, shards->shapes[tensor]));
+        api::DeviceTensor::Within(*device, buffer, layout.offsets[tensor], shape));
   }
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::BindBuckets(Program* made) {
+  const BucketMemory& memory = shards->gradient_buckets;
+  const MemoryPlaces& places = made->arena.places;
+  TARTAN_RETURN_IF_ERROR(BindStates(made->gradients, memory, places, made));
   made->buckets.clear();
-  for (size_t b = 0; b < made->arena.offsets.size(); ++b) {
+  for (size_t b = 0; b < places.slots.size(); ++b) {
     GradientBucket& bucket = made->buckets.emplace_back();
-    TARTAN_ASSIGN_OR_RETURN(
-        bucket.tensors.emplace_back(),
-        api::DeviceTensor::Within(*device, shards->arena, made->arena.offsets[b],
-                                  FloatsOf(layout.buckets[b].size)));
-    bucket.part = shards->parts[b];
+    bucket.whole = {memory.Of(b, places), 0, shards->layout.buckets[b].size};
+    bucket.part = shards->PartOf(shards->gradient_memory, b);
   }
   return made->gathers.states.empty() ? absl::OkStatus() : BindGathers(made);
 }
 
 absl::Status TrainerPrograms::FitArenas(const Program& more) {
-  shards->arena_bytes = std::max(shards->arena_bytes, more.arena.bytes);
-  shards->gather_bytes = std::max(shards->gather_bytes, more.gathers.places.bytes);
-  const auto is_small = [](const hal::BufferPtr& arena, int64_t bytes) {
-    return bytes > 0 && (arena == nullptr || arena->size() < bytes);
-  };
-  const bool grows = is_small(shards->arena, shards->arena_bytes) ||
-                     is_small(shards->gather_arena, shards->gather_bytes);
+  shards->gradient_buckets.Need(more.arena.places);
+  shards->parameter_buckets.Need(more.gathers.places);
+  const bool grows =
+      shards->gradient_buckets.IsTooSmall() || shards->parameter_buckets.IsTooSmall();
   std::vector<Program*> unbound;
   for (auto* programs : {&steps, &evaluations}) {
     for (auto& [key, program] : *programs) {
@@ -101,14 +110,13 @@ absl::Status TrainerPrograms::FitArenas(const Program& more) {
       unbound.push_back(&program);
     }
   }
-  if (is_small(shards->arena, shards->arena_bytes)) {
-    shards->arena = nullptr;
-    TARTAN_ASSIGN_OR_RETURN(shards->arena, exchange()->Allocate(*device, shards->arena_bytes));
-  }
-  if (is_small(shards->gather_arena, shards->gather_bytes)) {
-    shards->gather_arena = nullptr;
-    TARTAN_ASSIGN_OR_RETURN(shards->gather_arena,
-                            exchange()->Allocate(*device, shards->gather_bytes));
+  for (BucketMemory* memory : {&shards->gradient_buckets, &shards->parameter_buckets}) {
+    memory->slots.resize(memory->sizes.size());
+    for (size_t slot = 0; slot < memory->slots.size(); ++slot) {
+      if (!memory->IsSmall(slot)) continue;
+      memory->slots[slot] = nullptr;
+      TARTAN_ASSIGN_OR_RETURN(memory->slots[slot], AllocateZeros(memory->sizes[slot]));
+    }
   }
   for (Program* program : unbound) {
     TARTAN_RETURN_IF_ERROR(BindBuckets(program));
@@ -178,17 +186,15 @@ absl::Status TrainerPrograms::FinishReductions() {
 absl::Status TrainerPrograms::ReduceWithoutExamples() {
   TARTAN_RETURN_IF_ERROR(MakeShards());
   const ShardLayout& layout = shards->layout;
-  for (const ShardLayout::Bucket& bucket : layout.buckets)
-    shards->arena_bytes = std::max(shards->arena_bytes, bucket.size);
   if (DividesParameters()) TARTAN_RETURN_IF_ERROR(BeginGathers(nullptr));
-  TARTAN_RETURN_IF_ERROR(FitArenas(Program()));
+  Program none;
+  none.arena.places = shards->PlacesOneByOne(shards->gradient_buckets);
+  TARTAN_RETURN_IF_ERROR(FitArenas(none));
   for (size_t b = 0; b < layout.buckets.size(); ++b) {
     if (DividesParameters()) TARTAN_RETURN_IF_ERROR(GatherBeforeSum(b, nullptr));
     GradientBucket bucket;
-    TARTAN_ASSIGN_OR_RETURN(
-        bucket.tensors.emplace_back(),
-        api::DeviceTensor::Within(*device, shards->arena, 0, FloatsOf(layout.buckets[b].size)));
-    bucket.part = shards->parts[b];
+    bucket.whole = {shards->gradient_buckets.Of(b, none.arena.places), 0, layout.buckets[b].size};
+    bucket.part = shards->PartOf(shards->gradient_memory, b);
     TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue([&](hal::Queue& queue) {
       return BeginBucket(queue, bucket, !plan.replaces_sums, exchange()->rank());
     }));

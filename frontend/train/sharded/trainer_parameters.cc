@@ -32,36 +32,24 @@ void TrainerPrograms::PlaceGathers(Program* made, absl::Span<const BucketUse> gr
     used[layout.bucket_of[tensor]].insert(steps.begin(), steps.end());
   }
   std::vector<std::vector<int64_t>> steps;
-  std::vector<int64_t> bytes;
-  for (size_t b = 0; b < used.size(); ++b) {
-    steps.emplace_back(used[b].begin(), used[b].end());
-    bytes.push_back(layout.buckets[b].size);
-  }
-  made->gathers.needs = NeedsOf(steps, bytes, gradients);
+  for (const std::set<int64_t>& of_bucket : used)
+    steps.emplace_back(of_bucket.begin(), of_bucket.end());
+  made->gathers.needs = NeedsOf(steps, shards->BytesInTurn(shards->parameter_buckets), gradients);
   PlaceInOrder(OrderOf(made->gathers.needs), &made->gathers);
 }
 
 void TrainerPrograms::PlaceInOrder(GatherOrder order, GatherPlan* gathers) {
   gathers->order = std::move(order);
-  gathers->places = PlaceParameters(gathers->needs, gathers->order, shards->alignment);
+  gathers->places = PlaceParameters(gathers->needs, gathers->order);
 }
 
 absl::Status TrainerPrograms::BindGathers(Program* made) {
-  const ShardLayout& layout = shards->layout;
+  const BucketMemory& memory = shards->parameter_buckets;
   GatherPlan& gathers = made->gathers;
-  for (const auto& [state, tensor] : gathers.states) {
-    const int64_t place = gathers.places.offsets[layout.bucket_of[tensor]] + layout.offsets[tensor];
-    TARTAN_ASSIGN_OR_RETURN(
-        made->states[state],
-        api::DeviceTensor::Within(*device, shards->gather_arena, place, shards->shapes[tensor]));
-  }
+  TARTAN_RETURN_IF_ERROR(BindStates(gathers.states, memory, gathers.places, made));
   gathers.buckets.clear();
-  for (size_t b = 0; b < layout.buckets.size(); ++b) {
-    const TensorShape shape = {DataType::kFloat32, {layout.buckets[b].size / 4}};
-    TARTAN_ASSIGN_OR_RETURN(
-        gathers.buckets.emplace_back(),
-        api::DeviceTensor::Within(*device, shards->gather_arena, gathers.places.offsets[b], shape));
-  }
+  for (size_t b = 0; b < shards->layout.buckets.size(); ++b)
+    gathers.buckets.push_back({memory.Of(b, gathers.places), 0, shards->layout.buckets[b].size});
   return absl::OkStatus();
 }
 
@@ -95,8 +83,7 @@ absl::Status TrainerPrograms::BeginGathers(Program* program) {
     most = std::max(most, all[i]);
   }
   if (program == nullptr) {
-    for (const ShardLayout::Bucket& bucket : shards->layout.buckets)
-      shards->gather_bytes = std::max(shards->gather_bytes, bucket.size);
+    shards->parameter_buckets.Need(shards->PlacesOneByOne(shards->parameter_buckets));
   } else if (program->gathers.order != order) {
     TARTAN_RETURN_IF_ERROR(program->program->Unbind());
     program->ForgetBuckets();
@@ -117,6 +104,12 @@ absl::Status TrainerPrograms::StartWithGathers(Program& program,
   return GatherUntil(shards->gathered.size(), &program.gathers);
 }
 
+MemoryRange TrainerPrograms::AnyPlaceOf(size_t bucket) const {
+  const BucketMemory& memory = shards->parameter_buckets;
+  return {memory.Of(bucket, shards->PlacesOneByOne(memory)), 0,
+          shards->layout.buckets[bucket].size};
+}
+
 absl::Status TrainerPrograms::GatherUntil(size_t end, const GatherPlan* gathers) {
   const size_t buckets = shards->layout.buckets.size();
   for (size_t& next = shards->next_gather; next < end; ++next) {
@@ -128,15 +121,9 @@ absl::Status TrainerPrograms::GatherUntil(size_t end, const GatherPlan* gathers)
     }
     const size_t b = next < buckets ? buckets - 1 - next : next - buckets;
     GradientBucket bucket;
-    bucket.part = shards->parameter_parts[b];
+    bucket.part = shards->PartOf(shards->parameter_memory, b);
     bucket.computed = shards->last_use;
-    if (gathers != nullptr) {
-      bucket.tensors.push_back(gathers->buckets[b]);
-    } else {
-      const TensorShape shape = {DataType::kFloat32, {shards->layout.buckets[b].size / 4}};
-      TARTAN_ASSIGN_OR_RETURN(bucket.tensors.emplace_back(),
-                              api::DeviceTensor::Within(*device, shards->gather_arena, 0, shape));
-    }
+    bucket.whole = gathers != nullptr ? gathers->buckets[b] : AnyPlaceOf(b);
     TARTAN_ASSIGN_OR_RETURN(shards->gathered[next], exchange()->StartGather(bucket));
   }
   return absl::OkStatus();

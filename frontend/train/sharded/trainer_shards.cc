@@ -19,6 +19,7 @@ namespace {
 // Bytes; the same on all ranks, whose devices may align less.
 constexpr int64_t kAlignment = 512;
 constexpr int64_t kFewElements = 1 << 16;  // of a small parameter
+constexpr int64_t kFewBytes = 4 * kFewElements;
 // Bytes of a bucket of parameters where the exchange has no limit: more than two are in memory.
 constexpr int64_t kLargestGather = int64_t{64} << 20;
 
@@ -37,34 +38,14 @@ absl::Status CheckDevice(const hal::DeviceInfo& info) {
                                                  kAlignment, " bytes, not ",
                                                  info.buffer_alignment));
   }
-  if (info.sub_buffers_may_overlap) return absl::OkStatus();
-  return absl::UnimplementedError(
-      "parts of the state need overlapping sub-buffers, which the device does not have");
-}
-
-// A rank's part of a bucket, in memory that has this rank's parts only.
-absl::StatusOr<api::DeviceTensor> PartOf(const api::Device& device, const hal::BufferPtr& parts,
-                                         const ShardLayout::Bucket& bucket, int64_t ranks) {
-  return api::DeviceTensor::Within(device, parts, bucket.offset / ranks,
-                                   Floats(bucket.size / ranks / 4));
-}
-
-// A bucket at `offset` of `whole`, and the part of this rank.
-absl::StatusOr<GradientBucket> BucketOf(const api::Device& device, const hal::BufferPtr& whole,
-                                        const ShardLayout::Bucket& bucket,
-                                        const GradientExchange& exchange) {
-  GradientBucket made;
-  const int64_t part = bucket.size / exchange.ranks();
-  TARTAN_ASSIGN_OR_RETURN(
-      made.tensors.emplace_back(),
-      api::DeviceTensor::Within(device, whole, bucket.offset, Floats(bucket.size / 4)));
-  TARTAN_ASSIGN_OR_RETURN(
-      made.part, api::DeviceTensor::Within(device, whole, bucket.offset + exchange.rank() * part,
-                                           Floats(part / 4)));
-  return made;
+  return absl::OkStatus();
 }
 
 }  // namespace
+
+bool TrainerPrograms::KeepsPartsApart() const {
+  return plan.shards && !device->hal()->info().sub_buffers_may_overlap;
+}
 
 absl::Status TrainerPrograms::MakeShards() {
   if (!joined.empty()) return absl::OkStatus();
@@ -87,107 +68,136 @@ absl::Status TrainerPrograms::MakeShards() {
     full = exchange()->bucket_bytes();
     if (DividesParameters()) full = std::min(full, kLargestGather);
   }
-  shards->alignment = kAlignment;
+  // Buckets of one large parameter each share memory without sub-buffers.
+  if (PassesGradients() && KeepsPartsApart()) full = std::min(full, kFewBytes);
   shards->layout = LayOutShards(counts, exchange()->ranks(), kAlignment, full);
-  const ShardLayout& layout = shards->layout;
-  shards->owned = layout.SegmentsOf(exchange()->rank());
-  const int64_t gradient_bytes =
-      PassesGradients() ? layout.bytes / exchange()->ranks() : layout.bytes;
-  TARTAN_ASSIGN_OR_RETURN(shards->gradient_memory,
-                          exchange()->Allocate(*device, gradient_bytes + kAlignment));
-  const int64_t parameter_bytes =
-      DividesParameters() ? layout.bytes / exchange()->ranks() : layout.bytes;
-  TARTAN_ASSIGN_OR_RETURN(shards->parameter_memory, exchange()->Allocate(*device, parameter_bytes));
+  shards->rank = exchange()->rank();
+  shards->owned = shards->layout.SegmentsOf(shards->rank);
+  TARTAN_RETURN_IF_ERROR(AllocateShards());
   TARTAN_RETURN_IF_ERROR(MakeShardBuckets());
   TARTAN_RETURN_IF_ERROR(MakeSegments());
-  TARTAN_RETURN_IF_ERROR(DividesParameters() ? AssignSegments() : MakeWholeTensors());
-  TARTAN_ASSIGN_OR_RETURN(
-      tensors[kJoined], api::DeviceTensor::Within(*device, shards->gradient_memory, gradient_bytes,
-                                                  Floats(kJoinedCount)));
-  joined.push_back({{tensors[kJoined]}, nullptr, {}});
+  TARTAN_RETURN_IF_ERROR(MakeWholeTensors());
+  TARTAN_RETURN_IF_ERROR(AssignParameters());
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr numbers, AllocateZeros(kAlignment));
+  TARTAN_ASSIGN_OR_RETURN(tensors[kJoined],
+                          api::DeviceTensor::Within(*device, numbers, 0, Floats(kJoinedCount)));
+  joined.push_back({{tensors[kJoined]}, nullptr, {}, {}});
   joined_states.push_back({kJoined});
   return absl::OkStatus();
 }
 
+absl::StatusOr<hal::BufferPtr> TrainerPrograms::AllocateZeros(int64_t bytes) const {
+  TARTAN_ASSIGN_OR_RETURN(hal::BufferPtr made, exchange()->Allocate(*device, bytes));
+  TARTAN_RETURN_IF_ERROR(FillWithZeros({made, 0, bytes}));
+  return made;
+}
+
+absl::Status TrainerPrograms::FillWithZeros(const MemoryRange& range) const {
+  const std::vector<uint8_t> zero(4);
+  return device->queue()->Enqueue(
+      [&](hal::Queue& queue) { return queue.Fill(range.buffer, range.offset, range.bytes, zero); });
+}
+
+absl::Status TrainerPrograms::AllocateShards() {
+  const ShardLayout& layout = shards->layout;
+  const auto allocate = [&](bool is_divided, DividedMemory* memory,
+                            BucketMemory* buckets) -> absl::Status {
+    if (!is_divided) {
+      TARTAN_ASSIGN_OR_RETURN(memory->whole, AllocateZeros(layout.bytes));
+    }
+    if (is_divided || KeepsPartsApart()) {
+      TARTAN_ASSIGN_OR_RETURN(memory->parts, AllocateZeros(layout.bytes / layout.ranks));
+    }
+    buckets->own.resize(layout.buckets.size());
+    for (size_t b = 0; b < layout.buckets.size(); ++b) {
+      const ShardLayout::Bucket& bucket = layout.buckets[b];
+      if (!is_divided || !KeepsPartsApart() || bucket.tensors.size() == 1) continue;
+      TARTAN_ASSIGN_OR_RETURN(buckets->own[b], AllocateZeros(bucket.size));
+    }
+    return absl::OkStatus();
+  };
+  TARTAN_RETURN_IF_ERROR(
+      allocate(PassesGradients(), &shards->gradient_memory, &shards->gradient_buckets));
+  return allocate(DividesParameters(), &shards->parameter_memory, &shards->parameter_buckets);
+}
+
 absl::Status TrainerPrograms::MakeShardBuckets() {
-  for (const ShardLayout::Bucket& bucket : shards->layout.buckets) {
-    if (PassesGradients()) {
-      TARTAN_ASSIGN_OR_RETURN(shards->parts.emplace_back(), PartOf(*device, shards->gradient_memory,
-                                                                   bucket, exchange()->ranks()));
-    } else {
-      TARTAN_ASSIGN_OR_RETURN(joined.emplace_back(),
-                              BucketOf(*device, shards->gradient_memory, bucket, *exchange()));
-    }
-    if (DividesParameters()) {
-      TARTAN_ASSIGN_OR_RETURN(
-          shards->parameter_parts.emplace_back(),
-          PartOf(*device, shards->parameter_memory, bucket, exchange()->ranks()));
-    } else {
-      TARTAN_ASSIGN_OR_RETURN(shards->parameters.emplace_back(),
-                              BucketOf(*device, shards->parameter_memory, bucket, *exchange()));
-    }
+  const auto bucket_of = [&](const DividedMemory& memory, size_t b) {
+    GradientBucket bucket;
+    bucket.whole = shards->WholeOf(memory, b);
+    bucket.part = shards->PartOf(memory, b);
+    return bucket;
+  };
+  for (size_t b = 0; b < shards->layout.buckets.size(); ++b) {
+    if (!PassesGradients()) joined.push_back(bucket_of(shards->gradient_memory, b));
+    if (!DividesParameters()) shards->parameters.push_back(bucket_of(shards->parameter_memory, b));
     std::set<std::string>& states = joined_states.emplace_back();
-    for (const size_t t : bucket.tensors) states.insert(StateName("gradient", shards->names[t]));
+    for (const size_t t : shards->layout.buckets[b].tensors)
+      states.insert(StateName("gradient", shards->names[t]));
   }
   return absl::OkStatus();
 }
 
 absl::Status TrainerPrograms::MakeSegments() {
-  const int64_t ranks = exchange()->ranks();
   for (const ShardLayout::Segment& owned : shards->owned) {
     Parameter& segment = shards->segments.emplace_back(shards->whole[owned.tensor]);
     absl::StrAppend(&segment.name, "[", owned.first, ":", owned.first + owned.count, "]");
     segment.shape = Floats(owned.count);
-    const ShardLayout::Bucket& bucket = shards->layout.buckets[owned.bucket];
-    const int64_t in_whole = bucket.offset + owned.offset;
-    const int64_t in_parts =
-        bucket.offset / ranks + owned.offset - exchange()->rank() * (bucket.size / ranks);
-    TARTAN_ASSIGN_OR_RETURN(
-        shards->views[StateName("gradient", segment.name)],
-        api::DeviceTensor::Within(*device, shards->gradient_memory,
-                                  PassesGradients() ? in_parts : in_whole, segment.shape));
-    TARTAN_ASSIGN_OR_RETURN(
-        shards->views[StateName("parameter", segment.name)],
-        api::DeviceTensor::Within(*device, shards->parameter_memory,
-                                  DividesParameters() ? in_parts : in_whole, segment.shape));
+    const auto make_view = [&](const char* kind, const DividedMemory& memory) -> absl::Status {
+      const MemoryRange part = shards->PartOf(memory, owned.bucket);
+      const int64_t place = part.offset + owned.offset - shards->rank * part.bytes;
+      TARTAN_ASSIGN_OR_RETURN(
+          shards->views[StateName(kind, segment.name)],
+          api::DeviceTensor::Within(*device, part.buffer, place, segment.shape));
+      return absl::OkStatus();
+    };
+    TARTAN_RETURN_IF_ERROR(make_view("gradient", shards->gradient_memory));
+    TARTAN_RETURN_IF_ERROR(make_view("parameter", shards->parameter_memory));
   }
-  return absl::OkStatus();
-}
-
-absl::Status TrainerPrograms::AssignSegments() {
-  for (size_t s = 0; s < shards->owned.size(); ++s) {
-    const ShardLayout::Segment& owned = shards->owned[s];
-    const StateSpec whole = {StateName("parameter", shards->names[owned.tensor]),
-                             shards->shapes[owned.tensor]};
-    TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first, FirstValue(whole));
-    api::DeviceTensor& part = shards->views.at(StateName("parameter", shards->segments[s].name));
-    TARTAN_RETURN_IF_ERROR(part.Assign(SliceOf(*first, owned)));
-  }
-  // Other ranks have the rest.
-  for (const std::string& name : shards->names)
-    shards->restored.erase(StateName("parameter", name));
   return absl::OkStatus();
 }
 
 absl::Status TrainerPrograms::MakeWholeTensors() {
   const ShardLayout& layout = shards->layout;
-  for (const ShardLayout::Bucket& bucket : layout.buckets) {
-    for (const size_t t : bucket.tensors) {
-      const std::string& name = shards->names[t];
-      const TensorShape& shape = shards->shapes[t];
-      const int64_t place = bucket.offset + layout.offsets[t];
-      if (!PassesGradients()) {
-        TARTAN_ASSIGN_OR_RETURN(
-            tensors[StateName("gradient", name)],
-            api::DeviceTensor::Within(*device, shards->gradient_memory, place, shape));
-      }
-      api::DeviceTensor& parameter = tensors[StateName("parameter", name)];
+  const auto make = [&](const char* kind, const DividedMemory& memory) -> absl::Status {
+    for (size_t t = 0; t < shards->names.size() && memory.whole != nullptr; ++t) {
+      const int64_t place = layout.buckets[layout.bucket_of[t]].offset + layout.offsets[t];
       TARTAN_ASSIGN_OR_RETURN(
-          parameter, api::DeviceTensor::Within(*device, shards->parameter_memory, place, shape));
-      TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first,
-                              FirstValue({StateName("parameter", name), shape}));
-      TARTAN_RETURN_IF_ERROR(parameter.Assign(*first));
+          tensors[StateName(kind, shards->names[t])],
+          api::DeviceTensor::Within(*device, memory.whole, place, shards->shapes[t]));
     }
+    return absl::OkStatus();
+  };
+  TARTAN_RETURN_IF_ERROR(make("gradient", shards->gradient_memory));
+  return make("parameter", shards->parameter_memory);
+}
+
+absl::Status TrainerPrograms::AssignParameters() {
+  for (size_t t = 0; t < shards->names.size(); ++t) {
+    const StateSpec spec = {StateName("parameter", shards->names[t]), shards->shapes[t]};
+    const bool is_owned = std::any_of(shards->owned.begin(), shards->owned.end(),
+                                      [&](const auto& owned) { return owned.tensor == t; });
+    if (DividesParameters() && !is_owned) {  // other ranks have it
+      shards->restored.erase(spec.name);
+      continue;
+    }
+    TARTAN_ASSIGN_OR_RETURN(const std::optional<HostTensor> first, FirstValue(spec));
+    if (const auto whole = tensors.find(spec.name); whole != tensors.end())
+      TARTAN_RETURN_IF_ERROR(whole->second.Assign(*first));
+    TARTAN_RETURN_IF_ERROR(AssignSegments("parameter", t, *first));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::AssignSegments(absl::string_view kind, size_t tensor,
+                                             const HostTensor& value) {
+  for (size_t s = 0; s < shards->owned.size(); ++s) {
+    const ShardLayout::Segment& owned = shards->owned[s];
+    if (owned.tensor != tensor) continue;
+    const std::string name = StateName(kind, shards->segments[s].name);
+    const auto view = shards->views.find(name);
+    api::DeviceTensor& part = view != shards->views.end() ? view->second : tensors.at(name);
+    TARTAN_RETURN_IF_ERROR(part.Assign(SliceOf(value, owned)));
   }
   return absl::OkStatus();
 }
@@ -223,10 +233,7 @@ absl::Status TrainerPrograms::ApplyShard(double rate) {
   }
   TARTAN_RETURN_IF_ERROR(apply.program->Start({Numbers(rate)}));
   if (!PassesGradients()) {  // the update resets its own part only
-    const std::vector<uint8_t> zero(4);
-    TARTAN_RETURN_IF_ERROR(device->queue()->Enqueue([&](hal::Queue& queue) {
-      return queue.Fill(shards->gradient_memory, 0, shards->layout.bytes, zero);
-    }));
+    TARTAN_RETURN_IF_ERROR(FillWithZeros({shards->gradient_memory.whole, 0, shards->layout.bytes}));
   }
   return DividesParameters() ? absl::OkStatus() : exchange()->Gather(*device, shards->parameters);
 }
@@ -274,25 +281,16 @@ absl::Status TrainerPrograms::GatherStates(std::map<std::string, HostTensor>* st
 }
 
 absl::Status TrainerPrograms::RestoreShard(const std::string& name, const HostTensor& value) {
-  if (const auto found = tensors.find(name); found != tensors.end())
-    return found->second.Assign(value);
+  const auto whole = tensors.find(name);
+  if (whole != tensors.end()) TARTAN_RETURN_IF_ERROR(whole->second.Assign(value));
   const std::string kind = name.substr(0, name.find('/'));
   // Are there parts on the device, maybe of other ranks?
   const bool has_parts = kind == "parameter" ? !shards->views.empty() : apply.program != nullptr;
-  const bool is_on_device =
-      has_parts && std::any_of(shards->names.begin(), shards->names.end(),
-                               [&](const auto& n) { return name == StateName(kind, n); });
-  if (!is_on_device) {
-    shards->restored[name] = value;
-    return absl::OkStatus();
-  }
-  for (size_t s = 0; s < shards->owned.size(); ++s) {
-    const ShardLayout::Segment& owned = shards->owned[s];
-    if (name != StateName(kind, shards->names[owned.tensor])) continue;
-    const std::string part = StateName(kind, shards->segments[s].name);
-    api::DeviceTensor& tensor = kind == "parameter" ? shards->views.at(part) : tensors.at(part);
-    TARTAN_RETURN_IF_ERROR(tensor.Assign(SliceOf(value, owned)));
-  }
+  const auto tensor = std::find_if(shards->names.begin(), shards->names.end(),
+                                   [&](const auto& n) { return name == StateName(kind, n); });
+  if (has_parts && tensor != shards->names.end())
+    return AssignSegments(kind, tensor - shards->names.begin(), value);
+  if (whole == tensors.end()) shards->restored[name] = value;
   return absl::OkStatus();
 }
 
