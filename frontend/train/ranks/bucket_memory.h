@@ -10,8 +10,8 @@
 
 namespace tartan::train {
 
-// Buckets of all ranks' parts, and this rank's part of each. An update uses pieces of tensors, so
-// parts within the whole need sub-buffers that partially overlap those of tensors.
+// Whole buckets, and this rank's part of each. An update uses pieces of tensors, so parts within
+// the whole need sub-buffers that partially overlap the tensors.
 struct DividedMemory {
   hal::BufferPtr whole;  // null: buckets are whole in memory that they use one after another
   hal::BufferPtr parts;  // null: they are within the whole
@@ -34,7 +34,7 @@ struct BucketMemory {
     return slot >= slots.size() || slots[slot] == nullptr || slots[slot]->size() < sizes[slot];
   }
   bool IsTooSmall() const;
-  // Of all buckets, if these places are needed, too.
+  // Returns the bytes of all buckets if programs need these places, too.
   int64_t bytes(const MemoryPlaces& more) const;
 };
 
