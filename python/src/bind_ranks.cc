@@ -66,22 +66,12 @@ void OnTransport(Ranks& self, const std::function<absl::Status(HostTransport&)>&
   RaiseUnlocked([&] { return self.joined.communicator->OnTransport(work); });
 }
 
-std::unique_ptr<Ranks> Join(const std::string& transport, double longest_wait_s,
-                            const nb::object& note) {
+std::unique_ptr<Ranks> Join(const std::string& transport, double longest_wait_s) {
   distributed::JoinOptions options;
   options.longest_wait_s = longest_wait_s;
   const absl::StatusOr<distributed::Way> way = distributed::WayNamed(transport);
   RaiseIfError(way.status());
   options.exchange.way = *way;
-  // The exchange copies the function without the GIL.
-  const std::shared_ptr<nb::object> shared(new nb::object(note), [](nb::object* object) {
-    const nb::gil_scoped_acquire locked;
-    delete object;
-  });
-  options.exchange.on_choice = [shared](const std::string& line) {
-    const nb::gil_scoped_acquire locked;
-    (*shared)(line);
-  };
   auto ranks = std::make_unique<Ranks>();
   RaiseUnlocked([&]() -> absl::Status {
     absl::StatusOr<distributed::JoinedRanks> joined =
@@ -216,7 +206,7 @@ void BindRanks(nb::module_& module) {
       .def_prop_ro("exchange", [](const Ranks& self) { return self.joined.exchange; });
   BindOperations(ranks);
   module.def("started_by_mpi", &distributed::StartedByMpi);
-  module.def("join_ranks", &Join, nb::arg("transport"), nb::arg("longest_wait_s"), nb::arg("note"));
+  module.def("join_ranks", &Join, nb::arg("transport"), nb::arg("longest_wait_s"));
 }
 
 }  // namespace tartan::python

@@ -21,12 +21,12 @@ void BindRanks(nb::module_& module) {
   });
   module.def(
       "join_ranks",
-      [](const std::string& /*transport*/, double /*longest_wait_s*/, const nb::object& /*note*/) {
+      [](const std::string& /*transport*/, double /*longest_wait_s*/) {
         Raise(absl::UnimplementedError(
             "this tartan was built without MPI, so it has one rank: install Open MPI (apt-get "
             "install libopenmpi-dev openmpi-bin) and build tartan again (pip install .)"));
       },
-      nb::arg("transport"), nb::arg("longest_wait_s"), nb::arg("note"));
+      nb::arg("transport"), nb::arg("longest_wait_s"));
 }
 
 }  // namespace tartan::python

@@ -6,7 +6,6 @@ Every rank calls the same collective functions in the same order. With one rank 
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import pickle
 import sys
@@ -45,7 +44,7 @@ def join(transport, timeout):
     if _is_joined:
         return
     if started_by_mpi():
-        _ranks = _core.join_ranks(transport, float(timeout), logging.getLogger("tartan").info)
+        _ranks = _core.join_ranks(transport, float(timeout))
     _is_joined = True
     if _ranks is None:
         return

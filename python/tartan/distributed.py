@@ -39,7 +39,7 @@ def initialize(transport: str = "auto", timeout: float = 1800.0) -> None:
     or `tartan.set_device` stays. Later calls do nothing. Without a launcher there is one rank.
 
     `transport` says how gradients move between devices: "host", "nccl" (between NVIDIA GPUs), or "auto" for NCCL if
-    all ranks have it; the logger "tartan" tells which one at the level INFO. `timeout` limits one operation, in seconds.
+    all ranks have it. With "nccl" the error says what a rank lacks. `timeout` limits one operation, in seconds.
 
     RuntimeError if MPI cannot be loaded, with what to install; NotImplementedError if this build has no MPI;
     ValueError if the ranks differ in `transport` or their version of Python."""
