@@ -22,15 +22,35 @@
 namespace tartan::api {
 namespace {
 
-// Functions by file and text. The cache is emptied when full; functions in use are also owned
-// elsewhere.
-class FunctionCache {
+// A cache of the process. No other thread holds its lock while the process forks, because the child
+// lacks that thread.
+template <class Cache>
+class ProcessCache {
  public:
-  static FunctionCache& OfProcess() {
+  static Cache& OfProcess() {
     static auto* const cache = Make();
     return *cache;
   }
 
+ protected:
+  static constexpr size_t kCapacity = 4096;
+  std::mutex mutex_;
+
+ private:
+  static std::mutex& Mutex() { return static_cast<ProcessCache&>(OfProcess()).mutex_; }
+
+  static Cache* Make() {
+    const auto unlock = [] { Mutex().unlock(); };
+    // It fails only without memory, and forks are as safe then as they were.
+    pthread_atfork([] { Mutex().lock(); }, unlock, unlock);
+    return new Cache();
+  }
+};
+
+// Functions by file and text. The cache is emptied when full; functions in use are also owned
+// elsewhere.
+class FunctionCache : public ProcessCache<FunctionCache> {
+ public:
   // `make` returns the function if the cache does not have it.
   template <class Make>
   absl::StatusOr<Function> Get(const std::string& key, Make make) {
@@ -45,31 +65,14 @@ class FunctionCache {
   }
 
  private:
-  FunctionCache() = default;
-
-  // No other thread holds the lock while the process forks, because the child lacks that thread.
-  static FunctionCache* Make() {
-    const auto unlock = [] { OfProcess().mutex_.unlock(); };
-    // It fails only without memory, and forks are as safe then as they were.
-    pthread_atfork([] { OfProcess().mutex_.lock(); }, unlock, unlock);
-    return new FunctionCache();
-  }
-
-  static constexpr size_t kCapacity = 4096;
-  std::mutex mutex_;
   std::unordered_map<std::string, Function> functions_;
 };
 
 // The shapes of the outputs of functions, by function and shapes of the inputs, so that an
 // operation that is applied again is not bound again. The cache is emptied when full.
-class ShapeCache {
+class ShapeCache : public ProcessCache<ShapeCache> {
  public:
   using Shapes = std::vector<TensorShape>;
-
-  static ShapeCache& OfProcess() {
-    static auto* const cache = new ShapeCache();
-    return *cache;
-  }
 
   // Returns nothing if the cache does not have them.
   Shapes Find(const lang::Function& function, const Shapes& inputs) {
@@ -90,7 +93,6 @@ class ShapeCache {
     std::shared_ptr<const lang::Function> function;  // keeps the address in the key
     Shapes outputs;
   };
-  ShapeCache() = default;
 
   // The bytes of the address, and of type, rank and sizes of each input.
   static std::string KeyOf(const lang::Function& function, const Shapes& inputs) {
@@ -107,8 +109,6 @@ class ShapeCache {
     return key;
   }
 
-  static constexpr size_t kCapacity = 4096;
-  std::mutex mutex_;
   std::unordered_map<std::string, Entry> outputs_;
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "frontend/api/checks/check_constraints.h"
@@ -161,26 +162,39 @@ TEST(Function, MayBeMadeFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// The text is long, so that the other thread looks for it in the cache most of the time.
-TEST(Function, MayBeMadeAfterAForkWhileAnotherThreadMadeOne) {
-  const std::string text = "function (A) -> (B) { B = A + " + std::string(1 << 20, ' ') + "A; }";
-  ASSERT_TRUE(Function::FromTile(text).ok());
+// Calls `work` in forked processes while another thread calls it all the time.
+void CallAfterForks(int forks, const std::function<bool()>& work) {
+  ASSERT_TRUE(work());
   std::atomic<bool> has_ended = false;
   std::thread other([&] {
-    while (!has_ended) EXPECT_TRUE(Function::FromTile(text).ok());
+    while (!has_ended) EXPECT_TRUE(work());
   });
   int status = 0;
-  for (int i = 0; i < 20 && status == 0; ++i) {
+  for (int i = 0; i < forks && status == 0; ++i) {
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);
-      _exit(Function::FromTile(text).ok() ? 0 : 1);
+      _exit(work() ? 0 : 1);
     }
     ASSERT_EQ(waitpid(child, &status, 0), child);
   }
   EXPECT_EQ(status, 0);
   has_ended = true;
   other.join();
+}
+
+// The text is long, so that the other thread looks for it in the cache most of the time.
+TEST(Function, MayBeMadeAfterAForkWhileAnotherThreadMadeOne) {
+  const std::string text = "function (A) -> (B) { B = A + " + std::string(1 << 20, ' ') + "A; }";
+  CallAfterForks(20, [&] { return Function::FromTile(text).ok(); });
+}
+
+TEST(Function, MayBeAppliedAfterAForkWhileAnotherThreadAppliedOne) {
+  const auto function = Function::FromTile("function (A) -> (B) { B = A + A; }");
+  ASSERT_TRUE(function.ok());
+  const std::vector<Tensor> inputs = {
+      Tensor::Placeholder("x", {DataType::kFloat32, std::vector<int64_t>(200, 1)})};
+  CallAfterForks(100, [&] { return function->Apply(inputs).ok(); });
 }
 
 }  // namespace
