@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/matmul/is_matmul.h"
+#include "tile/graph/moves/moves_elements.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 
@@ -18,15 +19,11 @@ using ir::ValueId;
 
 constexpr int64_t kMinElements = 1024;  // below this, a conversion does not pay; empirical
 
-// Returns true for reshapes and copies, which only move elements.
+// Returns true for reshapes and copies, which only move elements of one tensor.
 bool IsMove(const ir::Value& value) {
-  if (const auto* special = std::get_if<ir::Special>(&value.op)) {
-    return special->kind == ir::SpecialKind::kReshape;
-  }
   const auto* contraction = std::get_if<ir::Contraction>(&value.op);
-  return contraction != nullptr && contraction->combination == Combination::kNone &&
-         contraction->aggregation == Aggregation::kAssign && contraction->inputs.size() == 1 &&
-         contraction->default_value == ir::kNoValue;
+  const bool has_default = contraction != nullptr && contraction->default_value != ir::kNoValue;
+  return MovesElements(value) && !has_default;
 }
 
 class Narrower {

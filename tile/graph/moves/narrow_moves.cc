@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/moves/moves_elements.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 
@@ -17,29 +18,6 @@ namespace tartan::graph {
 namespace {
 
 using ir::ValueId;
-
-// Returns whether each element of the result comes from at most one index point.
-bool HasOnePointPerElement(const ir::Contraction& contraction) {
-  if (contraction.aggregation == Aggregation::kAssign) return true;
-  std::set<int> indices;
-  for (const math::Affine& index : contraction.output.indices) {
-    for (int i = 0; i < static_cast<int>(contraction.index_names.size()); ++i) {
-      if (index == math::Affine::Variable(i)) indices.insert(i);
-    }
-  }
-  return contraction.aggregation == Aggregation::kSum &&
-         indices.size() == contraction.index_names.size();
-}
-
-// Returns whether the value has elements of its operands, or zeros.
-bool IsMove(const ir::Value& value) {
-  if (const auto* special = std::get_if<ir::Special>(&value.op)) {
-    return special->kind == ir::SpecialKind::kReshape;
-  }
-  const auto* contraction = std::get_if<ir::Contraction>(&value.op);
-  return contraction != nullptr && contraction->combination == Combination::kNone &&
-         contraction->inputs.size() == 1 && HasOnePointPerElement(*contraction);
-}
 
 bool IsNarrow(DataType type) { return type == DataType::kBFloat16 || type == DataType::kFloat16; }
 
@@ -60,9 +38,9 @@ std::vector<DataType> FindRoundedTypes(const ir::Program& program) {
       rounded[v] = *readers[v].begin();
     }
     const bool narrows = IsCast(value) && IsNarrow(value.shape.type);
-    const DataType read = narrows         ? value.shape.type
-                          : IsMove(value) ? rounded[v]
-                                          : DataType::kFloat32;
+    const DataType read = narrows                ? value.shape.type
+                          : MovesElements(value) ? rounded[v]
+                                                 : DataType::kFloat32;
     for (const ValueId operand : ir::Operands(value.op)) readers[operand].insert(read);
   }
   return rounded;
@@ -92,7 +70,7 @@ class Mover {
         const ValueId operand = is_cast ? ir::Operands(value.op)[0] : ir::kNoValue;
         if (is_cast && IsNarrow(rewriter_.value(operand).shape.type)) {
           narrow_[v] = operand;
-        } else if (IsMove(value) && !is_constant_[v]) {  // constants are converted at load
+        } else if (MovesElements(value) && !is_constant_[v]) {  // constants are converted at load
           narrow_[v] = Moved(program_.values[v], rounded_types_[v]);
         }
         if (!is_cast && narrow_[v] != ir::kNoValue) {
