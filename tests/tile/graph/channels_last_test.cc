@@ -71,6 +71,29 @@ TEST(ChannelsLast, MovesWhatIsBetweenConvolutions) {
   EXPECT_THAT(DimsOf(moved, "R"), ElementsAre(2, 4, 6, 5)) << "an output keeps its order";
 }
 
+TEST(ChannelsLast, ReadsImagesAsTheirLayersStoreThem) {
+  // Keras' images have channels last. Its convolutions read transposed copies.
+  for (const std::string how :
+       {"=(X[n, y, x, c]);", "+(X[n, y, x, c]);", "=(X[n, y - 1, x, c]);"}) {
+    const ir::Program moved = ExpectSameResults(
+        Make("X[N, Y, X0, C], K[O, C, I, J]", "R",
+             "T[n, c, y, x : N, C, Y, X0] = " + how +
+                 " P[n, o, y, x : N, O, Y, X0] = +(T[n, c, y+i-1, x+j-1] * K[o, c, i, j]);"
+                 " R[n, y, x, o : N, Y, X0, O] = =(P[n, o, y, x]);",
+             {F32({2, 6, 5, 8}), F32({9, 8, 3, 3})}));
+    EXPECT_THAT(DimsOf(moved, "T"), ElementsAre(2, 6, 5, 8)) << how;
+    EXPECT_THAT(DimsOf(moved, "P"), ElementsAre(2, 6, 5, 9)) << how;
+  }
+}
+
+TEST(ChannelsLast, LeavesTransposesOfMatricesAlone) {
+  const ir::Program program = BindTestProgram(Make(
+      "X[N, Y, C], K[N, L, C]", "R",
+      "T[n, c, y : N, C, Y] = =(X[n, y, c]); R[n, l, y : N, L, Y] = +(K[n, l, c] * T[n, c, y]);",
+      {F32({2, 6, 8}), F32({2, 4, 8})}));
+  EXPECT_EQ(MoveChannelsLast(program), program);
+}
+
 TEST(ChannelsLast, LeavesFewChannelsAlone) {
   TestProgram few = AfterConvolution("Q = (P > 0 ? P : 0);");
   few.inputs = {F32({2, 3, 6, 5}), F32({7, 3, 3, 3}), F32({4, 7, 1, 1})};

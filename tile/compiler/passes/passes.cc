@@ -68,7 +68,7 @@ absl::Status ComputeInFloat64(Compilation* c) {
 absl::Status UpcastFloat16(Compilation* c) {
   const bool has_matrix_unit =
       c->options.settings.matrix_local_bytes > 0 && c->options.tier == Tier::kExact;
-  c->program = graph::UpcastFloat16(c->program, /*rounds_factors=*/has_matrix_unit);
+  c->program = graph::UpcastFloat16(c->program, has_matrix_unit);
   c->has_upcast_float16 = true;
   return absl::OkStatus();
 }

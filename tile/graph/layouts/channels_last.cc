@@ -10,6 +10,7 @@
 #include "tile/base/match.h"
 #include "tile/graph/layouts/convolution.h"
 #include "tile/graph/matmul/flattened_rows.h"
+#include "tile/graph/moves/moves_elements.h"
 #include "tile/graph/rewriter.h"
 
 namespace tartan::graph {
@@ -37,6 +38,18 @@ bool KeepsChannels(const ir::Access& output, const ir::Access& input) {
 bool IsConvolution(const ir::Value& value) {
   const std::optional<Convolution> convolution = AsConvolution(value);
   return convolution.has_value() && convolution->channels == 1;
+}
+
+// Returns true for a copy of images whose channels are the last dimension of the operand, and
+// dimension 1 of the result. Keras' layers store images with channels last.
+bool MovesChannelsToFront(const ir::Value& value) {
+  const auto* contraction = std::get_if<ir::Contraction>(&value.op);
+  if (contraction == nullptr || !MovesElements(*contraction) || value.shape.rank() < 4)
+    return false;
+  const std::vector<Affine>& read = contraction->inputs[0].indices;
+  const std::vector<Affine>& written = contraction->output.indices;
+  return read.size() == written.size() && ShareVariable(written[0], read[0]) &&
+         ShareVariable(written[1], read.back());
 }
 
 // Returns a gather along one dimension with a list of indices; null for other values.
@@ -76,7 +89,8 @@ class Mover {
     for (ValueId output : program_.outputs) is_output[output] = true;
     for (size_t v = 0; v < size; ++v) {
       is_last_[v] = !is_output[v] && HasChannels(program_.values[v].shape) &&
-                    (IsConvolution(program_.values[v]) || Follows(program_.values[v]));
+                    (IsConvolution(program_.values[v]) || Follows(program_.values[v]) ||
+                     MovesChannelsToFront(program_.values[v]));
     }
     // Marks values with a reader that accepts both orders.
     std::vector<bool> is_wanted(size, false);

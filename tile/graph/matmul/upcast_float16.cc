@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/graph/matmul/is_matmul.h"
+#include "tile/graph/moves/moves_elements.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 
@@ -28,20 +29,53 @@ bool PutsUpdates(const ir::Special& special) {
   return mode != ir::ScatterMode::kAdd && mode != ir::ScatterMode::kMul;
 }
 
+// Returns true if each element of the result is an element of the operand, or zero.
+bool SelectsElements(const ir::Contraction& contraction) {
+  const bool is_extremum =
+      contraction.aggregation == Aggregation::kMax || contraction.aggregation == Aggregation::kMin;
+  return contraction.default_value == ir::kNoValue &&
+         (MovesElements(contraction) || (is_extremum && contraction.inputs.size() == 1));
+}
+
+bool IsCast(const ir::Value& value) {
+  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+  return elementwise != nullptr && elementwise->op == ScalarOp::kCast;
+}
+
+// Returns true for an elementwise operation whose rounding error later operations may enlarge.
+bool NeedsFloat32(const ir::Elementwise& elementwise) {
+  switch (elementwise.op) {
+    case ScalarOp::kSqrt:
+    case ScalarOp::kRecip:
+    case ScalarOp::kExp:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kPow:
+      return true;
+    case ScalarOp::kMul:
+      return elementwise.operands[0] == elementwise.operands[1];
+    default:
+      return false;
+  }
+}
+
 class Upcaster {
  public:
-  Upcaster(const ir::Program& program, bool rounds_factors)
+  Upcaster(const ir::Program& program, bool has_matrix_unit)
       : program_(program),
         rewriter_(program),
+        has_matrix_unit_(has_matrix_unit),
         is_read_(program.values.size()),
         is_rounded_(program.values.size()) {
     for (size_t v = 0; v < program.values.size(); ++v) {
       const std::vector<ValueId> operands = ir::Operands(program.values[v].op);
       for (const ValueId operand : operands) is_read_[operand] = true;
-      if (!rounds_factors || !MultipliesFactors(program.values[v])) continue;
+      if (!has_matrix_unit || !MultipliesFactors(program.values[v])) continue;
       is_rounded_[v] = true;
       for (const ValueId operand : operands) is_rounded_[operand] = true;
     }
+    if (has_matrix_unit) RoundSharedValues();
   }
 
   ir::Program Widen() && {
@@ -81,6 +115,22 @@ class Upcaster {
                        });
   }
 
+  // Marks results of elementwise operations that several operations read, or one that is not
+  // elementwise. Fusion would store them in memory.
+  void RoundSharedValues() {
+    std::vector<int> readers(program_.values.size(), 0);
+    for (const ValueId output : program_.outputs) readers[output] = 2;
+    for (size_t v = program_.values.size(); v-- > 0;) {
+      const ir::Value& value = program_.values[v];
+      const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+      const bool is_wider = IsCast(value) && value.shape.type == DataType::kFloat32;
+      const int uses = elementwise == nullptr ? 2 : is_wider ? readers[v] : 1;
+      for (const ValueId operand : ir::Operands(value.op)) readers[operand] += uses;
+      if (elementwise == nullptr || !IsFloat16Bits(value.shape.type) || IsCast(value)) continue;
+      if (readers[v] > 1 && !NeedsFloat32(*elementwise)) is_rounded_[v] = true;
+    }
+  }
+
   static ir::Value Rounded(ValueId wide, const ir::Value& original) {
     return {absl::StrCat(original.name, "_rounded"), original.shape,
             ir::Elementwise{ScalarOp::kCast, {wide}}};
@@ -111,22 +161,28 @@ class Upcaster {
               special.kind == ir::SpecialKind::kCumSum || special.kind == ir::SpecialKind::kCumProd;
           return is_running_sum && !is_read ? own : ComputeType(own);
         },
+        [&](const ir::Contraction& contraction) {
+          const bool hands_on = has_matrix_unit_ && SelectsElements(contraction);
+          return hands_on ? rewriter_.value(contraction.inputs[0].tensor).shape.type
+                          : ComputeType(own);
+        },
         [&](const auto&) { return ComputeType(own); });
   }
 
   const ir::Program& program_;
   Rewriter rewriter_;
+  const bool has_matrix_unit_;
   std::vector<bool> is_read_;     // by an operation of the program
-  std::vector<bool> is_rounded_;  // a factor or the result of a 16-bit matmul
+  std::vector<bool> is_rounded_;  // stored in 16 bits
 };
 
 }  // namespace
 
-ir::Program UpcastFloat16(const ir::Program& program, bool rounds_factors) {
+ir::Program UpcastFloat16(const ir::Program& program, bool has_matrix_unit) {
   const bool has_halves =
       std::any_of(program.values.begin(), program.values.end(),
                   [](const ir::Value& value) { return IsFloat16Bits(value.shape.type); });
-  return has_halves ? Upcaster(program, rounds_factors).Widen() : program;
+  return has_halves ? Upcaster(program, has_matrix_unit).Widen() : program;
 }
 
 }  // namespace tartan::graph

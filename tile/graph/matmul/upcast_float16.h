@@ -12,13 +12,14 @@ namespace tartan::graph {
 // - views, sorted tensors and replacing scatters, which keep their operand's type (updates are
 //   rounded first);
 // - running sums that are only outputs;
-// - with `rounds_factors`, factors and results of matmuls of one 16-bit type: a matrix unit
-// multiplies
-//   the 16-bit factors.
+// - with `has_matrix_unit`: factors and results of matmuls of one 16-bit type, because the unit
+//   multiplies 16-bit factors; results of elementwise operations that several operations read, or
+//   one that is not elementwise, because memory holds them; and elements of such values that
+//   operations move or select (maxima).
 //
-// Arithmetic is in float32 in any case, so this only removes roundings between kernels. Afterwards
+// Arithmetic is in float32 in any case, so this only removes roundings. Afterwards
 // operands of one operation may differ in type (float16 and float32); ir::VerifyStored defines the
 // remaining rules.
-ir::Program UpcastFloat16(const ir::Program& program, bool rounds_factors = false);
+ir::Program UpcastFloat16(const ir::Program& program, bool has_matrix_unit = false);
 
 }  // namespace tartan::graph
