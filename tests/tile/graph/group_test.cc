@@ -106,6 +106,15 @@ TEST(Group, RecomputesFromTheResultOfAnActivation) {
               ElementsAre("Y", "Q", "R"));
 }
 
+TEST(Group, RecomputesWithSmallValuesOfAnotherEpilogue) {
+  const std::string code =
+      "function (A[M, K], B[K, N], C[N, L]) -> (Q, R) { G[j : N] = +(C[j, l]); F = tanh(G);"
+      " P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P * F;"
+      " Q[i, l : M, L] = +(P[i, j] * C[j, l]); R[j : N] = +(S[i, j]); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 8}), F32({8, 8})}),
+              ElementsAre("F", "P", "Q", "R"));
+}
+
 TEST(Group, RecomputesNothingFromSeveralWholeTensors) {
   EXPECT_THAT(KernelsOfActivation("S = P * X; T = exp(S + X); Y = S * T;", "G * T * S"),
               ElementsAre("S+T+Y", "Q", "R"));

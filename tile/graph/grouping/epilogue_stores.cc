@@ -78,8 +78,10 @@ class Epilogue {
     if (in_.kinds[v] == Kind::kInput || in_.kinds[v] == Kind::kConstant || in_.in_memory[v]) {
       return true;
     }
+    // Another epilogue that is read here stores the value, or another one that it is computed from.
+    if (in_.regions[v] != ir::kNoValue) return true;
     const std::vector<ValueId> operands = ir::Operands(value(v).op);
-    return in_.regions[v] == ir::kNoValue && std::holds_alternative<ir::Elementwise>(value(v).op) &&
+    return std::holds_alternative<ir::Elementwise>(value(v).op) &&
            std::all_of(operands.begin(), operands.end(),
                        [&](ValueId operand) { return IsSmallOperand(operand); });
   }
