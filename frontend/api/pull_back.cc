@@ -11,6 +11,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/ir/program_builder.h"
 #include "tile/lang/binder.h"
+#include "tile/lang/custom_gradient.h"
 
 namespace tartan::api {
 namespace {
@@ -80,7 +81,7 @@ bool Stops(const lang::Expr& expr) {
   const auto* call = std::get_if<lang::Call>(&expr.node);
   if (call == nullptr) return false;
   const auto& arguments = call->arguments;
-  return call->function == "stop_gradient" ||
+  return call->function == "stop_gradient" || call->function == lang::kCustomGradient ||
          std::any_of(arguments.begin(), arguments.end(),
                      [](const lang::ExprPtr& argument) { return Stops(*argument); });
 }

@@ -29,8 +29,8 @@ using NodeDerivatives = std::vector<std::vector<bool>>;
 absl::StatusOr<NodeDerivatives> DerivativesOf(const ApplicationNode& application,
                                               const autodiff::GradientOptions& options);
 
-// Returns true if the function's text has a stop_gradient. Then a result computed from an input may
-// have no derivative by it.
+// Returns true if the function's text has a stop_gradient or a custom_gradient. Then a result
+// computed from an input may have no derivative by it.
 bool StopsGradients(const lang::Function& function);
 
 }  // namespace tartan::api

@@ -15,10 +15,18 @@ bool PassesGradient(const ir::Op& op, const GradientOptions& options) {
   return elementwise->op != ScalarOp::kSign;
 }
 
-// The first operand of a custom gradient is the value itself, and gets no gradient.
-size_t FirstSource(const ir::Op& op) {
+// Returns the operands that the operation passes its gradient to. The first operand of a custom
+// gradient is the value itself. Its rule has derivatives by the first floats among the others.
+std::vector<ir::ValueId> Sources(const ir::Program& program, const ir::Op& op) {
+  std::vector<ir::ValueId> operands = ir::Operands(op);
   const auto* special = std::get_if<ir::Special>(&op);
-  return special != nullptr && special->kind == ir::SpecialKind::kCustomGradient ? 1 : 0;
+  if (special == nullptr || special->kind != ir::SpecialKind::kCustomGradient) return operands;
+  const size_t derivatives = special->rule == nullptr ? 0 : special->rule->outputs.size();
+  std::vector<ir::ValueId> sources;
+  for (size_t o = 1; o < operands.size() && sources.size() < derivatives; ++o) {
+    if (IsFloat(program.values[operands[o]].shape.type)) sources.push_back(operands[o]);
+  }
+  return sources;
 }
 
 }  // namespace
@@ -34,9 +42,8 @@ std::vector<bool> FindDependents(const ir::Program& program, absl::Span<const in
   for (size_t i = 0; i < program.values.size(); ++i) {
     const ir::Value& value = program.values[i];
     if (MayHaveDerivative(value.shape.type, options) && PassesGradient(value.op, options)) {
-      const std::vector<ir::ValueId> operands = ir::Operands(value.op);
-      for (size_t o = FirstSource(value.op); o < operands.size(); ++o) {
-        if (depends[operands[o]]) depends[i] = true;
+      for (const ir::ValueId source : Sources(program, value.op)) {
+        if (depends[source]) depends[i] = true;
       }
     }
     const auto& stops = options.stops;

@@ -242,6 +242,17 @@ TEST(Gradient, SendsNothingBeyondAStop) {
               ElementsAre(1));
 }
 
+TEST(Gradient, SendsNothingToOperandsWithoutARule) {
+  // The derivative of sqrt at 0 is infinite. A zero gradient of V or M would make NaN.
+  const Tensor x = Input("x", {});
+  const Tensor root = Call("function (X) -> (Y) { Y = sqrt(X); }", {x});
+  const Tensor given = Call(
+      "function (V, X, M) -> (Y) { Y = custom_gradient(V, rule, X, M); }"
+      "function rule (X, M, Y, DY) -> (DX) { DX = (X + 2) * DY; }",
+      {root, x, root});
+  EXPECT_THAT(Value(GradientOf(given, {x})[0], {x}, {Doubles({}, {0})}), ElementsAre(2));
+}
+
 TEST(Gradient, RefusesWhatHasNone) {
   const Tensor x = Input("x", {2, 2});
   const Tensor n = Input("n", {}, DataType::kInt64);

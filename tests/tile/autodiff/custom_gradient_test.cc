@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tile/autodiff/check_gradient.h"
+#include "tile/autodiff/dependence.h"
 #include "tile/ir/program_builder.h"
 
 namespace tartan::autodiff {
@@ -164,6 +165,15 @@ TEST(CustomGradient, HandsIntegersToTheRuleOnly) {
   const auto gradients = GradientsOf(
       program, {0}, {Doubles({2}, {1, 2}), HostTensor::FromVector<int64_t>(I64({2}), {4, 5})});
   EXPECT_EQ(gradients.at(0).ToDoubles(), (Values{4, 5}));
+}
+
+TEST(CustomGradient, HasDerivativesByWhatTheRuleHasOutputsFor) {
+  const ir::Program program = BindCode(
+      "function (V, I, X, M) -> (O) { O = custom_gradient(V, rule, I, X, M); }"
+      "function rule (I, X, M, Y, DY) -> (DX) { DX = (X - M) * DY; }",
+      {F64({2}), I64({2}), F64({2}), F64({2})});
+  using Row = std::vector<bool>;
+  EXPECT_EQ(FindDerivatives(program, {}), (std::vector<Row>{{false}, {false}, {true}, {false}}));
 }
 
 TEST(CustomGradient, IsAttachedByABuilder) {
