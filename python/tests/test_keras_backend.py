@@ -276,6 +276,21 @@ def test_scales_and_places_of_pictures_have_derivatives():
         assert abs((float(loss(scale + by)) - float(loss(scale - by))) / (2 * step) - derivative[i]) < 0.1
 
 
+def test_variances_have_first_and_second_derivatives():
+    random = np.random.default_rng(1)
+    x, u, factor = random.standard_normal((5, 3)), random.standard_normal((5, 3)), np.array([1.0, 2.0, 3.0])
+
+    def loss(x):
+        return ops.sum(ops.moments(x, [0])[1] * factor.astype("float32"))
+
+    def direction(x):
+        return ops.sum(tartan.grad(loss)(x) * u.astype("float32"))
+
+    given = tartan.asarray(x.astype("float32"))
+    np.testing.assert_allclose(tartan.grad(loss)(given).numpy(), factor * (x - x.mean(0)) * 2 / 5, atol=1e-6)
+    np.testing.assert_allclose(tartan.grad(direction)(given).numpy(), factor * (u - u.mean(0)) * 2 / 5, atol=1e-6)
+
+
 def test_tensors_as_texts_of_numbers():
     x = ops.convert_to_tensor(0.125)
     assert f"{x:.2f}" == f"{0.125:.2f}"

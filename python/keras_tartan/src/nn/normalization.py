@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moments and normalizations."""
 
+import math
+
 from keras.src.backend.config import epsilon as backend_epsilon
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, formula, is_exported, is_float, op, reshaped, transposed
@@ -16,7 +18,7 @@ def moments(x, axes, keepdims=False, synchronized=False):
     wide = "float32" if x.dtype in ("float16", "bfloat16") else x.dtype
     work = cast(x, wide)
     mean = knp.mean(work, axes, True)
-    variance = knp.mean(_squared_deviations(work, mean), axes, True)
+    variance = _variance(work, mean, axes)
     if not keepdims:
         shape = [d for a, d in enumerate(x.shape) if a not in axes_of(axes, len(x.shape))]
         mean, variance = reshaped(mean, shape), reshaped(variance, shape)
@@ -26,11 +28,17 @@ def moments(x, axes, keepdims=False, synchronized=False):
     return mean, variance
 
 
-def _squared_deviations(x, mean):
+def _variance(x, mean, axes):
+    """The mean of squared deviations. By the mean its derivative is 0, which its rule knows: else the backward pass
+    would add up the deviations."""
     if is_exported():
         centred = op("Sub", x, mean)
-        return op("Mul", centred, centred)
-    return tile1("function (X, M) -> (O) { D = X - M; O = D * D; }", x, mean)
+        return knp.mean(op("Mul", centred, centred), axes, True)
+    squares = tile1("function (X, M) -> (O) { D = X - M; O = D * D; }", x, mean)
+    count = math.prod(x.shape[a] for a in axes_of(axes, len(x.shape)))
+    return tile1(f"""
+        function (V, X, M) -> (O) {{ O = custom_gradient(V, rule, X, M); }}
+        function rule (X, M, Y, DY) -> (DX) {{ DX = (X - M) * (DY / {count / 2!r}); }}""", knp.mean(squares, axes, True), x, mean)
 
 
 def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilon=1e-3):
