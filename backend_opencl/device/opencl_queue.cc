@@ -23,7 +23,7 @@ constexpr int64_t kCommandsPerBatch = 512;
 constexpr int64_t kStagedBytesPerBatch = int64_t{4} << 20;
 constexpr size_t kMaxClosedBatches = 16;
 
-// Maximum bytes of a write that is staged, which is cheaper than waiting. Empirical.
+// Maximum bytes of a write that is staged in any case, which is cheaper than waiting. Empirical.
 constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 
 // Maximum number of deferred transfers and recordings.
@@ -67,21 +67,34 @@ absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
                                   absl::Span<const uint8_t> bytes) {
   TARTAN_RETURN_IF_ERROR(EnqueueDeferredWork());
   const auto size = static_cast<int64_t>(bytes.size());
-  if (bytes.size() > kMaxStagedWrite) {
+  const hal::HostMemory staged = StageWrite(bytes);
+  if (staged.owner == nullptr) {
     return CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE,
                                 offset, bytes.size(), bytes.data(), 0, nullptr, nullptr),
                          "clEnqueueWriteBuffer", size);
   }
   // Resources are kept before the command is enqueued, because keeping them allocates memory.
-  const auto staged = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
-  Keep(staged);
+  Keep(staged.owner);
   Keep(buffer);
   TARTAN_RETURN_IF_ERROR(
       CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
-                           staged->size(), staged->data(), 0, nullptr, nullptr),
+                           bytes.size(), staged.bytes.data(), 0, nullptr, nullptr),
                     "clEnqueueWriteBuffer", size));
   batch_.staged_bytes += size;
   return LimitInFlight(1);
+}
+
+hal::HostMemory OpenClQueue::StageWrite(absl::Span<const uint8_t> bytes) const {
+  hal::HostMemory staged;
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (bytes.size() <= kMaxStagedWrite) {
+    const auto copy = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
+    return {{copy->data(), copy->size()}, copy};
+  }
+  if (closed_.empty() && batch_.commands == 0) return staged;  // there is nothing to wait for
+  staged = device()->AllocateHost(size);
+  if (staged.owner != nullptr) std::memcpy(staged.bytes.data(), bytes.data(), bytes.size());
+  return staged;
 }
 
 absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
