@@ -32,6 +32,9 @@ class OpenClDevice : public OpenClContext, public hal::MemoryImporter {
   std::string Uuid() const override;
   absl::StatusOr<hal::BufferPtr> Import(const hal::ExternalMemory& memory, int64_t size) override;
 
+  // Returns true if AllocateHost returned memory with this address that is still used.
+  bool IsPinned(const uint8_t* address) const { return pinned_->IsUsed(address); }
+
  private:
   absl::StatusOr<hal::BufferPtr> DoAllocate(int64_t bytes) override;
   absl::StatusOr<hal::BufferPtr> DoSubBuffer(const hal::BufferPtr& parent, int64_t offset,

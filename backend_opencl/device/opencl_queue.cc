@@ -12,6 +12,7 @@
 #include "backend_opencl/context/opencl_buffer.h"
 #include "backend_opencl/context/opencl_context.h"
 #include "backend_opencl/device/compiler_pages.h"
+#include "backend_opencl/device/opencl_device.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 
@@ -91,7 +92,7 @@ hal::HostMemory OpenClQueue::StageWrite(absl::Span<const uint8_t> bytes) const {
     const auto copy = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
     return {{copy->data(), copy->size()}, copy};
   }
-  if (closed_.empty() && batch_.commands == 0) return staged;  // there is nothing to wait for
+  if (!has_work_in_flight()) return staged;
   staged = device()->AllocateHost(size);
   if (staged.owner != nullptr) std::memcpy(staged.bytes.data(), bytes.data(), bytes.size());
   return staged;
@@ -114,7 +115,12 @@ absl::Status OpenClQueue::DoWriteAsync(const hal::BufferPtr& buffer, int64_t off
   auto* host = const_cast<uint8_t*>(bytes.data());
   const DeferredTransfer transfer = {buffer, offset, host, static_cast<int64_t>(bytes.size()),
                                      false};
-  return Defer(transfer) ? absl::OkStatus() : EnqueueMove(transfer);
+  if (Defer(transfer)) return absl::OkStatus();
+  // Drivers read ordinary memory only after the work in flight, while the caller waits.
+  const auto& opencl = static_cast<const OpenClDevice&>(*device());
+  const bool waits = bytes.size() > kMaxStagedWrite && has_work_in_flight() &&
+                     opencl.info().type == hal::DeviceType::kGpu && !opencl.IsPinned(bytes.data());
+  return waits ? DoWrite(buffer, offset, bytes) : EnqueueMove(transfer);
 }
 
 absl::Status OpenClQueue::DoReadAsync(const hal::BufferPtr& buffer, int64_t offset,

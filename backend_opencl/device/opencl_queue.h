@@ -36,6 +36,7 @@ class OpenClQueue : public hal::Queue {
 
   absl::Status DoWrite(const hal::BufferPtr& buffer, int64_t offset,
                        absl::Span<const uint8_t> bytes) override;
+  bool has_work_in_flight() const { return !closed_.empty() || batch_.commands > 0; }
   // Returns a copy of bytes to write, so that the caller need not wait for work in flight; no owner
   // if the write should be blocking. Large copies are in pinned memory.
   hal::HostMemory StageWrite(absl::Span<const uint8_t> bytes) const;

@@ -28,6 +28,10 @@ hal::HostMemory PinnedMemory::Take(int64_t bytes) {
   std::unique_ptr<Block> block = TakeKept(size);
   if (block == nullptr) return {};
   auto* const data = static_cast<uint8_t*>(block->data);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    used_[data] = size;
+  }
   // The last owner returns the block to the pool, or frees it if the pool is gone.
   const auto give_back = [pool = weak_from_this()](Block* used) {
     std::unique_ptr<Block> owned(used);
@@ -39,6 +43,14 @@ hal::HostMemory PinnedMemory::Take(int64_t bytes) {
 int64_t PinnedMemory::kept_bytes() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return kept_bytes_;
+}
+
+bool PinnedMemory::IsUsed(const uint8_t* address) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto after = used_.upper_bound(address);
+  if (after == used_.begin()) return false;
+  const auto& [begin, size] = *std::prev(after);
+  return address - begin < size;
 }
 
 std::unique_ptr<PinnedMemory::Block> PinnedMemory::TakeKept(int64_t bytes) {
@@ -87,6 +99,7 @@ std::unique_ptr<PinnedMemory::Block> PinnedMemory::Make(int64_t bytes) const {
 void PinnedMemory::Return(std::unique_ptr<Block> block) noexcept {
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    used_.erase(static_cast<const uint8_t*>(block->data));
     used_bytes_ -= block->size;
     kept_bytes_ += block->size;
     kept_.push_back(std::move(block));

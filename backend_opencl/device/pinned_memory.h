@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -28,7 +29,8 @@ class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
   // Returns an empty result (no owner) for sizes below kMinBytes, beyond kMaxBytes, and if the
   // driver has no pinned memory left.
   hal::HostMemory Take(int64_t bytes);
-  int64_t kept_bytes() const;  // bytes of unused blocks
+  int64_t kept_bytes() const;                 // bytes of unused blocks
+  bool IsUsed(const uint8_t* address) const;  // whether the address is in a block in use
 
  private:
   struct Block {
@@ -54,6 +56,7 @@ class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
   int64_t used_bytes_ = 0;  // guarded by mutex_, as are the members below
   int64_t kept_bytes_ = 0;
   size_t block_count_ = 0;
+  std::map<const uint8_t*, int64_t> used_;  // size of each block in use, by address
   // Unused blocks, the most recently released one last. Its capacity covers all blocks, so that
   // returning a block allocates nothing.
   std::vector<std::unique_ptr<Block>> kept_;

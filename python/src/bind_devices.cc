@@ -8,6 +8,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -103,6 +104,15 @@ nb::dict MemoryOf(const DeviceProgram& program) {
   return result;
 }
 
+// Returns a copy in memory that a run on the device copies from fastest.
+HostTensor CopyForRuns(const Device& device, const HostTensor& value) {
+  const absl::Span<const uint8_t> bytes = value.bytes();
+  const hal::HostMemory pinned = device.hal()->AllocateHost(static_cast<int64_t>(bytes.size()));
+  if (pinned.owner == nullptr) return HostTensor(value.shape(), bytes);
+  std::copy(bytes.begin(), bytes.end(), pinned.bytes.begin());
+  return HostTensor(value.shape(), pinned.bytes, pinned.owner);
+}
+
 void BindDeviceTensors(nb::module_& module) {
   nb::class_<DeviceTensor>(module, "DeviceTensor", "Values stored on a device.")
       .def_static("from_host",
@@ -179,6 +189,7 @@ void BindDevices(nb::module_& module) {
             return device.WithPrecision(*precision);
           },
           nb::arg("precision"))
+      .def("copy_for_runs", &CopyForRuns, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("info", [](const Device& device) { return InfoOf(device.info()); })
       .def_prop_ro("precision",
                    [](const Device& device) { return std::string(Name(device.precision())); })

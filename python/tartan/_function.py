@@ -15,12 +15,12 @@ import numpy as np
 
 from tartan import _core, _progress, _runtime, _tree
 from tartan._messages import without_place
-from tartan._tensor import Tensor, another, evaluate, from_numpy, state
+from tartan._tensor import Tensor, another, evaluate, from_host, from_numpy, state, to_host
 from tartan._types import _R
 
 
-# A program starts with shape-specialised kernels ("exact") that an earlier process has left on disk. Otherwise the host
-# computes it if it is small, or it has dynamic-shape kernels ("ready"). From this run on, exact kernels are compiled in
+# A program starts with shape-specialised kernels ("exact") that an earlier process has left on disk, or if it is large
+# and runs on a GPU. Otherwise the host computes it if it is small, or it has dynamic-shape kernels ("ready"). From this run on, exact kernels are compiled in
 # the background and replace them between two runs. With TARTAN_TIER=exact, the first run waits for them.
 _EXACT_AFTER = 3
 _background = set()  # compiling threads
@@ -260,6 +260,17 @@ class _Program:
         return _tree.unflatten(self.form, iter(leaves))
 
 
+# Minimum bytes of an array that is copied to memory from which a GPU reads while the host goes on.
+_LARGE = 1 << 16
+
+
+def _given(array):
+    """Returns a tensor with the values that an argument has now."""
+    if array.nbytes < _LARGE:
+        return from_numpy(array)
+    return from_host(_runtime.device().copy_for_runs(to_host(array, copy=False)))
+
+
 class _Same:
     """Wraps an object as a key that compares by identity. The object is kept alive, so that its address is not
     reused."""
@@ -319,7 +330,7 @@ class Function:
         """Returns the program for this signature, capturing it first if necessary, and its input tensors."""
         leaves = []
         form = _tree.flatten((args, kwargs), leaves)
-        leaves = [from_numpy(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
+        leaves = [_given(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
         return self._find(form, leaves), [x for x in leaves if isinstance(x, Tensor)]
 
     def _find(self, form, leaves):

@@ -292,7 +292,11 @@ def to_host(array, copy=True):
 
 def from_numpy(array, copy=True):
     """Returns a tensor with the values of a NumPy array."""
-    host = to_host(array, copy)
+    return from_host(to_host(array, copy))
+
+
+def from_host(host):
+    """Returns a tensor with the values of a HostTensor."""
     tensor = Tensor(_core.Value.leaf(host))
     tensor._host = host
     return tensor

@@ -55,6 +55,18 @@ TEST_F(PinnedMemoryTest, IsUsedAgainOnceNobodyHasIt) {
   EXPECT_EQ(pinned_->Take(99'999).bytes.data(), place);  // of nearly the same size, too
 }
 
+TEST_F(PinnedMemoryTest, KnowsTheAddressesInUse) {
+  hal::HostMemory first = pinned_->Take(100'000);
+  const hal::HostMemory second = pinned_->Take(200'000);
+  const uint8_t* const begin = first.bytes.data();
+  EXPECT_TRUE(pinned_->IsUsed(begin));
+  EXPECT_TRUE(pinned_->IsUsed(begin + 99'999));
+  EXPECT_TRUE(pinned_->IsUsed(second.bytes.data() + 7));
+  EXPECT_FALSE(pinned_->IsUsed(reinterpret_cast<const uint8_t*>(&first)));
+  first = {};
+  EXPECT_FALSE(pinned_->IsUsed(begin + 99'999));
+}
+
 TEST_F(PinnedMemoryTest, OutlivesTheDevice) {
   hal::HostMemory memory = pinned_->Take(100'000);
   pinned_.reset();

@@ -133,6 +133,24 @@ TEST_P(Conformance, LetsTheCallerReuseWhatItWrote) {
   }
 }
 
+TEST_P(Conformance, LetsTheCallerReuseWhatItWroteBehindWorkInFlight) {
+  const auto queue = CreateQueue();
+  constexpr size_t kCount = size_t{1} << 20;
+  const BufferPtr other = Allocate(kCount * sizeof(float));
+  std::vector<BufferPtr> written;
+  std::vector<float> values(kCount);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_OK(queue->Fill(other, 0, other->size(), Bytes({1})));
+    std::fill(values.begin(), values.end(), static_cast<float>(i));
+    written.push_back(Allocate(kCount * sizeof(float)));
+    EXPECT_OK(queue->Write(written.back(), 0, Bytes(values)));
+  }
+  std::fill(values.begin(), values.end(), -1.0f);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(Download(*queue, written[i]), Each(static_cast<float>(i)));
+  }
+}
+
 TEST_P(Conformance, HasReadWhatItReadsLaterOnceItIsFinished) {
   const auto queue = CreateQueue();
   for (const size_t count : {size_t{16}, size_t{1} << 20}) {

@@ -214,9 +214,10 @@ absl::StatusOr<std::vector<KernelTime>> BoundRun::Profile(absl::Span<const HostT
   return times;
 }
 
-absl::StatusOr<HostTensor> BoundRun::ReadAsync(hal::Queue& queue, size_t output) {
+absl::StatusOr<HostTensor> BoundRun::ReadAsync(hal::Queue& queue, size_t output,
+                                               hal::HostMemory memory) {
   if (frame_ == nullptr) return host_outputs_[output];
-  return program_->ReadOutput(*frame_, queue, output);
+  return program_->ReadOutput(*frame_, queue, output, std::move(memory));
 }
 
 }  // namespace tartan::evaluator

@@ -68,7 +68,8 @@ class BoundRun {
   // Executes in a separate queue, kernel by kernel, and waits. No other execution may be in flight.
   absl::StatusOr<std::vector<KernelTime>> Profile(absl::Span<const HostTensor> inputs);
   // The output of the last enqueued execution; its data is valid once the queue is finished.
-  absl::StatusOr<HostTensor> ReadAsync(hal::Queue& queue, size_t output);
+  absl::StatusOr<HostTensor> ReadAsync(hal::Queue& queue, size_t output,
+                                       hal::HostMemory memory = {});
 
  private:
   BoundRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame,

@@ -166,10 +166,10 @@ hal::HostMemory MemoryFor(hal::Device& device, int64_t bytes) {
 }  // namespace
 
 absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(const Frame& frame, hal::Queue& queue,
-                                                     size_t output) const {
+                                                     size_t output, hal::HostMemory memory) const {
   const compiler::KernelList& list = program_->list();
   const int buffer = list.outputs[output];
-  hal::HostMemory memory = MemoryFor(*program_->device(), list.buffers[buffer].bytes);
+  if (memory.owner == nullptr) memory = MemoryFor(*program_->device(), list.buffers[buffer].bytes);
   // Allocated first: after ReadAsync the memory must not be released, even if an allocation fails.
   HostTensor read(list.output_shapes[output], memory.bytes, std::move(memory.owner));
   if (!memory.bytes.empty()) {

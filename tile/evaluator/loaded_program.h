@@ -68,7 +68,9 @@ class LoadedProgram {
   absl::Status Execute(const Frame& frame, hal::Queue& queue,
                        std::vector<KernelTime>* profile) const;
   // The data is valid once the queue is finished.
-  absl::StatusOr<HostTensor> ReadOutput(const Frame& frame, hal::Queue& queue, size_t output) const;
+  // `memory` has the bytes of the output; without an owner the function allocates memory.
+  absl::StatusOr<HostTensor> ReadOutput(const Frame& frame, hal::Queue& queue, size_t output,
+                                        hal::HostMemory memory = {}) const;
 
   const std::shared_ptr<const CompiledProgram> program_;
   ResidentBuffers resident_;

@@ -61,7 +61,12 @@ class PendingOutputs {
 
  private:
   friend class DeviceProgram;
+  // Takes pinned memory for outputs of few bytes, if the device gains from it.
+  void PinSmallOutputs(hal::Device& device, absl::Span<const TensorShape> shapes);
+
   std::vector<HostTensor> outputs_;
+  std::vector<hal::HostMemory> pinned_;  // by output; empty if no output has its memory there
+  std::vector<size_t> in_pinned_;        // outputs that Wait copies to ordinary memory
   std::shared_ptr<DeviceQueue> queue_;
   std::shared_ptr<DeviceQueue::Point> read_;
 };
@@ -72,9 +77,9 @@ enum class CompileWhere {
   // for them.
   kSeparateProcess,
   kCachedOnly,  // requires a program that is compiled already; NotFound otherwise
-  // Exact (shape-specialised) kernels if they are compiled already. Otherwise the host of a CPU
-  // computes programs of little work (SessionOptions::host_ms), and others have ready
-  // (dynamic-shape) kernels. Nothing replaces them.
+  // Exact (shape-specialised) kernels if they are compiled already, and for large programs on a
+  // GPU. Otherwise the host of a CPU computes programs of little work (SessionOptions::host_ms),
+  // and others have ready (dynamic-shape) kernels. Nothing replaces them.
   kSoonest,
 };
 
