@@ -3,6 +3,7 @@
 // memory.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "tests/tile/testing.h"
 #include "tile/compiler/compiler.h"
 #include "tile/plan/gpu/async_copies.h"
+#include "tile/plan/gpu/bank_padding.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/select/select_plan.h"
 
@@ -83,6 +85,48 @@ TEST(CopiesAhead, HaveNoPaddingWhereWorkItemsReadNeighbours) {
     const bool is_left = staged.access == 0;
     EXPECT_EQ(staged.layout.size > staged.layout.ElementCount(), is_left) << staged.access;
     EXPECT_TRUE(staged.layout.StoresVectors());
+  }
+}
+
+// Returns the banks into which a warp stores the first elements of its vectors.
+std::set<int64_t> BanksOfWarp(const TileLayout& layout, int64_t padding) {
+  std::set<int64_t> banks;
+  for (int64_t item = 0; item < 32; ++item) {
+    int64_t place = 0, rest = item;
+    for (int d = 0; d < static_cast<int>(layout.dims.size()); ++d) {
+      const TileDim& dim = layout.dims[d];
+      const int64_t behind = d == layout.VectorDim() ? padding : 0;
+      place += rest % dim.threads * (dim.vector * dim.local_stride + behind);
+      rest /= dim.threads;
+    }
+    banks.insert(place % 32);
+  }
+  return banks;
+}
+
+// Rows along K are loaded in vectors and stored element by element.
+TEST(TransposedTiles, AreStoredIntoDifferentBanks) {
+  const Choice choice =
+      ChoiceFor("function (A[M, L], B[N, L]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }",
+                {F32({4096, 512}), F32({768, 512})}, Settings());
+  ASSERT_EQ(choice.plan.staged.size(), 2);
+  for (const StagedAccess& staged : choice.plan.staged) {
+    const TileLayout& layout = staged.layout;
+    ASSERT_FALSE(layout.StoresVectors()) << choice.plan.ToString(choice.flat);
+    const int64_t padding = BankPadding(choice.flat, choice.plan, staged);
+    EXPECT_EQ(BanksOfWarp(layout, padding).size(), 32) << choice.plan.ToString(choice.flat);
+    EXPECT_LT(BanksOfWarp(layout, 0).size(), 32);
+    // The last element is in the tile.
+    const TileDim& dim = layout.dims[layout.VectorDim()];
+    EXPECT_GE(layout.size, dim.local_stride * dim.range + padding * (dim.range / dim.vector - 1));
+  }
+}
+
+// Elements that are contiguous in memory and in the tile are stored as vectors.
+TEST(TransposedTiles, AreTheOnlyOnesWithPaddingBehindVectors) {
+  const Choice choice = LargeProduct(Settings());
+  for (const StagedAccess& staged : choice.plan.staged) {
+    EXPECT_EQ(BankPadding(choice.flat, choice.plan, staged), 0);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/plan/gpu/bank_padding.h"
 
 namespace tartan::lower {
 
@@ -25,6 +26,7 @@ GroupStage::GroupStage(const GroupContext& context, const plan::StagedAccess& ac
   lane_dim_ = layout_.VectorDim();
   if (lane_dim_ >= 0) lanes_ = static_cast<int>(layout_.dims[lane_dim_].vector);
   stores_vectors_ = layout_.StoresVectors();
+  padding_ = plan::BankPadding(kernel, context.plan(), access);
 }
 
 std::string GroupStage::Name(const char* what) const {
@@ -62,7 +64,7 @@ std::vector<StmtPtr> GroupStage::DeclareShare() const {
     statements.push_back(loop::MakeDeclare(context_.IndexType(), name, digit));
     const ExprPtr item = context_.Var(name);
     from = loop::Add(from, loop::Mul(item, context_.Number(dim.vector * dim.global_stride)));
-    to = loop::Add(to, loop::Mul(item, context_.Number(dim.vector * dim.local_stride)));
+    to = loop::Add(to, loop::Mul(item, context_.Number(VectorStride(d))));
     below *= dim.threads;
   }
   statements.push_back(loop::MakeDeclare(context_.IndexType(), Name("from"), from));
@@ -81,6 +83,12 @@ StmtPtr GroupStage::DeclareAt() const {
     at = loop::Add(at, loop::Mul(context_.Thread(i), context_.Number(layout_.LocalStride(i))));
   }
   return loop::MakeDeclare(context_.IndexType(), Name("at"), at);
+}
+
+// Elements in the tile from one loaded vector along a merged index to the next.
+int64_t GroupStage::VectorStride(size_t d) const {
+  const plan::TileDim& dim = layout_.dims[d];
+  return dim.vector * dim.local_stride + (static_cast<int>(d) == lane_dim_ ? padding_ : 0);
 }
 
 // The current round's position along a merged index.
@@ -176,8 +184,8 @@ StmtPtr GroupStage::ForEachElement(const std::string& suffix, bool fills_tile, B
           loop::Add(element.from, loop::Mul(Round(d), context_.Number(step * dim.global_stride)));
     }
     if (element.to != nullptr) {
-      element.to =
-          loop::Add(element.to, loop::Mul(Round(d), context_.Number(step * dim.local_stride)));
+      element.to = loop::Add(element.to,
+                             loop::Mul(Round(d), context_.Number(dim.threads * VectorStride(d))));
     }
     element.slot = loop::Add(loop::Mul(element.slot, context_.Number(dim.Rounds())), Round(d));
     const int64_t whole = (dim.range + dim.vector - 1) / dim.vector * dim.vector;
@@ -322,6 +330,10 @@ ExprPtr GroupStage::ReadFrom(ExprPtr index, int lanes) const {
     const int64_t stride = layout_.LocalStride(i);
     if (stride == 0) continue;
     index = loop::Add(index, loop::Mul(context_.Offset(i), context_.Number(stride)));
+    if (padding_ > 0 && layout_.DimOf(i).first == lane_dim_) {
+      const ExprPtr vectors = loop::Div(context_.Offset(i), context_.Number(lanes_));
+      index = loop::Add(index, loop::Mul(vectors, context_.Number(padding_)));
+    }
     // The operand is read in place, so that the elements of all steps are available.
     if (access_.is_there && !context_.is_output(i)) {
       index = loop::Add(index, loop::Mul(context_.Base(i), context_.Number(stride)));

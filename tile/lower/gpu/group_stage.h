@@ -69,6 +69,7 @@ class GroupStage {
   std::string Tensor() const;  // the name of the parameter that is read
   std::string RoundName(size_t dim) const;
   loop::ExprPtr Round(size_t dim) const;
+  int64_t VectorStride(size_t dim) const;
 
   const GroupContext& context_;
   const plan::StagedAccess& access_;
@@ -81,6 +82,7 @@ class GroupStage {
   int lanes_ = 1;      // elements per load
   int lane_dim_ = -1;
   bool stores_vectors_ = false;  // the lanes are adjacent in the tile, too
+  int64_t padding_ = 0;          // plan::BankPadding, after each vector along lane_dim_
 };
 
 }  // namespace tartan::lower

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/plan/gpu/async_copies.h"
+#include "tile/plan/gpu/bank_padding.h"
 #include "tile/plan/gpu/held_index.h"
 #include "tile/plan/machine.h"
 
@@ -172,6 +173,10 @@ class Stager {
       staged.layout = OddLayout(std::move(dims));
     }
     SpreadThreads(FloorPowerOfTwo(plan_->threads()), kLine, &staged.layout);
+    if (const int64_t padding = BankPadding(problem_.flat(), *plan_, staged); padding > 0) {
+      const TileDim& dim = staged.layout.dims[staged.layout.VectorDim()];
+      staged.layout.size += padding * ((dim.range + dim.vector - 1) / dim.vector - 1);
+    }
     plan_->staged.push_back(std::move(staged));
   }
 
