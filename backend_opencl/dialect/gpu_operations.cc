@@ -9,8 +9,24 @@ namespace tartan::opencl {
 using codegen::Code;
 using loop::Type;
 
+namespace {
+
+// Returns whether float32 vectors are divided by a literal for which tt_quotient is exact. Vectors
+// of literals are known by their integer part.
+bool HasCheapQuotient(const Type& type, const Code& divisor) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  if (type.element != DataType::kFloat32 || type.lanes == 1) return false;
+  const int64_t whole = divisor.in_all_lanes.value_or(0);
+  return whole != 0 && whole > -kMost && whole < kMost;
+}
+
+}  // namespace
+
 Code ApplyOnGpu(ScalarOp op, const Type& type, const Type& result,
                 absl::Span<const Code> operands) {
+  if (op == ScalarOp::kDiv && HasCheapQuotient(type, operands[1])) {
+    return CallHelper("quotient", type, operands);
+  }
   const bool is_int32 = type.element == DataType::kInt32 || type.element == DataType::kUInt32;
   if (!is_int32) return Apply(op, type, result, operands);
   const auto negated = [&](const Code& operand) { return CallHelper("negated", type, {operand}); };

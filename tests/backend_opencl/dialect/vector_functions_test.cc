@@ -169,6 +169,65 @@ INSTANTIATE_TEST_SUITE_P(EachOne, VectorFunctions,
                                          Case{ScalarOp::kTan, 4.5}),
                          [](const auto& info) { return std::string(Name(info.param.op)); });
 
+// Dividends of all exponents whose quotients are normal, and special ones.
+std::vector<float> Dividends() {
+  std::vector<float> dividends = {0.0f,
+                                  -0.0f,
+                                  std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity(),
+                                  std::numeric_limits<float>::quiet_NaN(),
+                                  std::numeric_limits<float>::max()};
+  const std::vector<float> samples = Samples();
+  for (size_t i = 0; i < samples.size(); i += 7) {
+    const float size = std::abs(samples[i]);
+    if (size >= 0x1p-60f && size <= std::numeric_limits<float>::max()) {
+      dividends.push_back(samples[i]);
+    }
+  }
+  while (dividends.size() % (kLanes * kChunk) != 0) dividends.push_back(1.0f);
+  return dividends;
+}
+
+class QuotientsOfLiterals : public testing::TestWithParam<float> {};
+
+// Markstein's theorem, by examples: a GPU's quotients by literals are those of the division.
+TEST_P(QuotientsOfLiterals, AreCorrectlyRoundedOnGpus) {
+  if (!HasFma()) GTEST_SKIP() << "the correction needs a fused multiply-add";
+  const float divisor = GetParam();
+  const std::vector<float> x = Dividends();
+  loop::Kernel kernel;
+  kernel.name = "quotient";
+  kernel.parameters = {{"y", DataType::kFloat32, true}, {"x", DataType::kFloat32}};
+  kernel.global_size[0] = static_cast<int64_t>(x.size()) / kLanes;
+  const loop::ExprPtr at = loop::Mul(loop::Work(loop::WorkId::kGlobal, 0), loop::Int(kLanes));
+  const loop::ExprPtr divided = loop::ApplyOp(
+      ScalarOp::kDiv, {loop::LoadFrom("x", DataType::kFloat32, at, kLanes),
+                       loop::Splat(loop::Float(divisor, DataType::kFloat32), kLanes)});
+  kernel.body = loop::MakeBlock({loop::MakeStore("y", DataType::kFloat32, at, divided)});
+  std::vector<std::vector<uint8_t>> buffers(2, std::vector<uint8_t>(x.size() * sizeof(float)));
+  std::memcpy(buffers[1].data(), x.data(), buffers[1].size());
+  OpenClDialectOptions options;
+  options.is_cpu = false;
+  OpenClRunner runner({&kernel, 1}, options);
+  ASSERT_TRUE(absl::StrContains(runner.source(), "tt_quotient_float8(")) << runner.source();
+  ASSERT_EQ(runner.Run(kernel, absl::MakeSpan(buffers)).message(), "");
+  int failures = 0;
+  for (size_t i = 0; i < x.size() && failures < 4; ++i) {
+    float actual;
+    std::memcpy(&actual, buffers[0].data() + i * sizeof(float), sizeof(float));
+    const float expected = x[i] / divisor;
+    if (std::isnan(expected) && std::isnan(actual)) continue;
+    if (std::bit_cast<uint32_t>(actual) == std::bit_cast<uint32_t>(expected)) continue;
+    ++failures;
+    ADD_FAILURE() << x[i] << " / " << divisor << " = " << actual << ", not " << expected;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(By, QuotientsOfLiterals,
+                         testing::Values(1.0f, 1.41421354f, -1.99999988f, 3.0f, 7.0f, 768.0f,
+                                         2.50662827f, -12345.6789f, 1.00000012f, 1e9f),
+                         [](const auto& info) { return absl::StrCat("Number", info.index); });
+
 // Extracts the signed `bits`-bit integers at bit `shift` of `lanes` adjacent words.
 loop::ExprPtr SignedNumbers(int64_t bits, int64_t shift, int lanes) {
   const auto number = [&](int64_t value) { return loop::Splat(loop::Int(value), lanes); };
