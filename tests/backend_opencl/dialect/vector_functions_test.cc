@@ -190,7 +190,7 @@ std::vector<float> Dividends() {
 
 class QuotientsOfLiterals : public testing::TestWithParam<float> {};
 
-// Markstein's theorem, by examples: a GPU's quotients by literals are those of the division.
+// Examples of Markstein's theorem: on a GPU a quotient by a literal equals the division's.
 TEST_P(QuotientsOfLiterals, AreCorrectlyRoundedOnGpus) {
   if (!HasFma()) GTEST_SKIP() << "the correction needs a fused multiply-add";
   const float divisor = GetParam();
