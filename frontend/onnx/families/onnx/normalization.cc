@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/onnx/families/onnx/families.h"
+#include "frontend/onnx/families/shared/batch_norm_text.h"
 #include "frontend/onnx/families/shared/spatial_text.h"
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
@@ -32,75 +33,58 @@ absl::Status CheckVectors(const NodeContext& context, int first, int last, int64
 
 size_t SpatialRank(const Tensor& x) { return static_cast<size_t>(x.rank() - 2); }
 
-// The rule of a custom gradient with the inputs `inputs`, Y and DY.
-std::string Rule(absl::string_view inputs, absl::string_view outputs,
-                 const std::vector<std::string>& statements) {
-  return absl::StrCat("function rule (", inputs, ", Y, DY) -> (", outputs, ") {\n  ",
-                      absl::StrJoin(statements, ";\n  "), ";\n}\n");
-}
-
-// Sums over the axes for the gradient of values that are standardized by their own statistics.
-// Kernels compute the deviations anew instead of storing them.
-std::vector<std::string> GradientSums(const Tensor& x, const Axes& axes,
-                                      absl::string_view centered) {
-  const std::string count = Literal(static_cast<double>(ReducedCount(x.dims(), axes)));
-  return {absl::StrCat("P = DY * (", centered, " * INV)"),
-          ReduceStatement("PSUM", '+', "P", x.dims(), axes),
-          ReduceStatement("DYSUM", '+', "DY", x.dims(), axes),
-          absl::StrCat("SLOPE = PSUM * INV / ", count), absl::StrCat("SHIFT = DYSUM / ", count)};
-}
-
-// The gradient of Y = NORM * A + B. Its sums are the gradients of A and B, too.
-std::string BatchNormalizationRule(const Tensor& x, const Axes& axes) {
-  const int64_t channels = x.dims()[1];
-  std::vector<std::string> statements = GradientSums(x, axes, "(X - MEAN)");
-  statements.push_back(
-      absl::StrCat("FACTOR = ", PerChannel("A", channels, SpatialRank(x)), " * INV"));
-  statements.push_back("DX = (DY - SHIFT - (X - MEAN) * SLOPE) * FACTOR");
-  statements.push_back(absl::StrCat("DA = ", ReshapeCall("PSUM", {channels})));
-  statements.push_back(absl::StrCat("DB = ", ReshapeCall("DYSUM", {channels})));
-  return Rule("X, A, B, MEAN, INV", "DX, DA, DB", statements);
-}
-
 // The gradient of NORM.
 std::string StandardizeRule(const Tensor& x, const Axes& axes, bool is_centered) {
-  std::vector<std::string> statements = GradientSums(x, axes, is_centered ? "(X - MEAN)" : "X");
+  std::vector<std::string> statements =
+      GradientSums(x.dims(), axes, is_centered ? "(X - MEAN)" : "X");
   statements.push_back(is_centered ? "DX = (DY - SHIFT - (X - MEAN) * SLOPE) * INV"
                                    : "DX = (DY - X * SLOPE) * INV");
-  return Rule(is_centered ? "X, MEAN, INV" : "X, INV", "DX", statements);
+  return GradientRule(is_centered ? "X, MEAN, INV" : "X, INV", "DX", statements);
 }
 
-// Statistics of X per channel, as StandardizeStatements has them. One pass over X gives both sums:
-// they are of differences to the channel's first element, so that a large mean cancels no digits.
-std::vector<std::string> ChannelStatistics(const Tensor& x, const Axes& axes, float epsilon) {
-  const std::string count = Literal(static_cast<double>(ReducedCount(x.dims(), axes)));
-  std::vector<std::string> first(x.dims().size(), "0");
-  first[1] = "i1";
-  return {
-      absl::StrCat(Write("FIRST", first, KeptDims(x.dims(), axes)), " = =(", Read("X", first), ")"),
-      "SHIFTED = X - FIRST",
-      "SQUARES = SHIFTED * SHIFTED",
-      ReduceStatement("SUM", '+', "SHIFTED", x.dims(), axes),
-      ReduceStatement("SQUARESUM", '+', "SQUARES", x.dims(), axes),
-      absl::StrCat("SHIFTEDMEAN = SUM / ", count),
-      "MEAN = FIRST + SHIFTEDMEAN",
-      absl::StrCat("VAR = max(SQUARESUM / ", count, " - SHIFTEDMEAN * SHIFTEDMEAN, 0)"),
-      absl::StrCat("INV = 1 / sqrt(VAR + ", Literal(epsilon), ")"),
-      "NORM = (X - MEAN) * INV"};
+// Applies batch normalization by the examples of several ranks (TrainingMode), and adds the
+// exchanges of both passes to the updates.
+Outputs JoinBatchNormalization(NodeContext& context, const std::vector<std::string>& statements,
+                               int64_t ranks) {
+  const Tensor& x = context.input(0);
+  if (x.type() != DataType::kFloat32) {
+    return Unsupported("batch statistics of several ranks need float32 values, not ",
+                       Name(x.type()));
+  }
+  const int64_t channels = x.dims()[1];
+  const auto place = [&](const char* name, std::vector<int64_t> dims) {
+    return Tensor::Placeholder(name, {DataType::kFloat32, std::move(dims)});
+  };
+  const Tensor all = place("statistics", {ranks, 3, channels});
+  const Tensor own_sums = place("own_sums", {2, channels});
+  const Tensor sums = place("sums", {ranks, 2, channels});
+  TARTAN_ASSIGN_OR_RETURN(
+      std::vector<Tensor> made,
+      context.Apply(
+          absl::StrCat(TileFunction("X, A, B, M, V, ALL, OWNSUMS, SUMS",
+                                    "Y, NEWMEAN, NEWVAR, MEAN, INV, COUNT, OWN", statements),
+                       JointBatchNormalizationRule(x.dims())),
+          {x, context.input(1), context.input(2), context.input(3), context.input(4), all, own_sums,
+           sums}));
+  context.services().Update(all, made.back());
+  context.services().Update(own_sums, sums);
+  return made;
 }
 
 // Uses the operand's statistics over all dimensions but the channels, and updates the running
-// statistics. Results: Y, both running statistics, and two statistics that the gradient reads.
+// statistics. Results: Y, both running statistics, and statistics that the gradient reads.
 Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   const Tensor& x = context.input(0);
+  const TrainingMode* mode = context.services().training();
+  const int64_t ranks = mode == nullptr ? 0 : mode->joint_ranks;
   TARTAN_ASSIGN_OR_RETURN(const float momentum, context.Float("momentum", 0.9f));
-  Axes axes = AxesFrom(1, x.rank());
-  axes[0] = 0;
   const int64_t channels = x.dims()[1];
-  std::vector<std::string> statements = ChannelStatistics(x, axes, epsilon);
+  std::vector<std::string> statements = ranks > 0 ? JointBatchStatistics(x.dims(), epsilon, ranks)
+                                                  : BatchStatistics(x.dims(), epsilon);
   statements.push_back(absl::StrCat("Z = NORM * ", PerChannel("A", channels, SpatialRank(x)), " + ",
                                     PerChannel("B", channels, SpatialRank(x))));
-  statements.push_back("Y = custom_gradient(Z, rule, X, A, B, MEAN, INV)");
+  statements.push_back(absl::StrCat("Y = custom_gradient(Z, rule, X, A, B, ",
+                                    ranks > 0 ? "OWNSUMS, SUMS, MEAN, INV, COUNT)" : "MEAN, INV)"));
   const auto running = [&](int operand, const char* name, const char* current) {
     return Cast(absl::StrCat(name, " * ", Literal(momentum), " + ",
                              ReshapeCall(current, {channels}), " * ", Literal(1.0 - momentum)),
@@ -108,9 +92,10 @@ Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   };
   statements.push_back(absl::StrCat("NEWMEAN = ", running(3, "M", "MEAN")));
   statements.push_back(absl::StrCat("NEWVAR = ", running(4, "V", "VAR")));
+  if (ranks > 0) return JoinBatchNormalization(context, statements, ranks);
   return context.Apply(
       absl::StrCat(TileFunction("X, A, B, M, V", "Y, NEWMEAN, NEWVAR, MEAN, INV", statements),
-                   BatchNormalizationRule(x, axes)));
+                   BatchNormalizationRule(x.dims())));
 }
 
 // Combines the statistics into one factor and one summand per channel, which depend on weights
