@@ -149,7 +149,9 @@ absl::StatusOr<RunFacts> FactsOf(const RunParts& parts) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<RunFacts> {
     const auto& [model, parameters, trainer, fit, dataset, columns, batch, incomplete, drops_last] =
         parts;
-    const bool has_batch_norm = trainer.mode.batch_norm;
+    const char* batch_norm = trainer.sync_batch_norm   ? "by the batch of all ranks"
+                             : trainer.mode.batch_norm ? "by the batch"
+                                                       : "by running statistics";
     const std::string augment = trainer.augment.ToString();
     RunFacts facts = {
         {"the model's graph", absl::StrCat("digest ", model.Digest().substr(0, 12))},
@@ -163,7 +165,7 @@ absl::StatusOr<RunFacts> FactsOf(const RunParts& parts) {
         {"the seed", absl::StrCat(fit.seed)},
         {"the order of examples", fit.shuffle ? "shuffled" : "kept"},
         {"the augmentation", augment.empty() ? "none" : augment},
-        {"batch normalization", has_batch_norm ? "by the batch" : "by running statistics"},
+        {"batch normalization", batch_norm},
         {"the batch", absl::StrCat(batch), true},
         {"the rate", absl::StrCat(fit.rate), true},
         {"the optimizer's option list", OptimizerText(trainer.optimizer), true},

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "frontend/api/function.h"
 #include "frontend/train/graph/class_losses.h"
 #include "frontend/train/graph/tile_text.h"
+#include "tile/base/status_macros.h"
 
 namespace tartan::train {
 namespace {
@@ -74,6 +76,14 @@ absl::StatusOr<api::Tensor> CountNonFinite(const api::Tensor& tensor) {
       absl::StrCat("function (X) -> (N) { B = as_int(X - X == 0 ? 0 : 1, 32); N[] = +(B[",
                    Indices(tensor.rank()), "]); }"),
       {tensor}, "count");
+}
+
+absl::Status AddCount(std::string name, const api::Tensor& tensor, std::vector<api::Tensor>* counts,
+                      std::vector<std::string>* names) {
+  if (!IsFloat(tensor.type()) || tensor.shape().element_count() == 0) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(counts->emplace_back(), CountNonFinite(tensor));
+  names->push_back(std::move(name));
+  return absl::OkStatus();
 }
 
 }  // namespace tartan::train

@@ -2,6 +2,9 @@
 // Sums that accumulate on the device over the steps between two reads. Internal to this folder.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "frontend/api/tensor.h"
 #include "frontend/train/graph/loss.h"
@@ -26,5 +29,8 @@ absl::StatusOr<api::Tensor> NextSkipped(const api::Tensor& skipped, const api::T
 
 // The number of elements that are not finite, an int32 scalar.
 absl::StatusOr<api::Tensor> CountNonFinite(const api::Tensor& tensor);
+// Appends this number and the name of a float tensor with elements; does nothing for other tensors.
+absl::Status AddCount(std::string name, const api::Tensor& tensor, std::vector<api::Tensor>* counts,
+                      std::vector<std::string>* names);
 
 }  // namespace tartan::train

@@ -12,11 +12,13 @@
 #include "frontend/api/tensor_node.h"
 #include "frontend/train/clipping.h"
 #include "frontend/train/graph/apply_loss.h"
+#include "frontend/train/graph/batch_bindings.h"
 #include "frontend/train/graph/lora.h"
 #include "frontend/train/graph/sparse_rows.h"
 #include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/ranks/joined_sums.h"
+#include "frontend/train/ranks/joint_statistics.h"
 #include "frontend/train/ranks/norms.h"
 #include "frontend/train/step_sums.h"
 #include "tile/base/status_macros.h"
@@ -53,6 +55,7 @@ class StepBuilder {
       TARTAN_RETURN_IF_ERROR(FreezeInputs(*model_, bound_.needed_values, &parameters_));
     }
     TARTAN_RETURN_IF_ERROR(RoundGraph(precision_, given_, &bound_));
+    statistics_ = JointStatistics(&bound_);
     const api::Value& output = bound_.outputs.back();
     if (!output.is_tensor()) {
       return absl::InvalidArgumentError(absl::StrCat("'", plan_.output, "' is not a tensor"));
@@ -77,6 +80,7 @@ class StepBuilder {
     for (const Parameter& parameter : parameters_) {
       if (parameter.is_trained) wrt.push_back(rows_.SourceOf(masters_.at(parameter.name)));
     }
+    statistics_.AppendTo(&wrt);
     api::GradientOptions options;
     options.straight_through = plan_.straight_through;
     Tensor seed;
@@ -84,9 +88,16 @@ class StepBuilder {
       scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
       TARTAN_ASSIGN_OR_RETURN(seed, ScaleOf(scale_));
     }
+    if (plan_.joins) {
+      TARTAN_ASSIGN_OR_RETURN(weight_, WeightOf(terms_));
+    }
+    if (!statistics_.empty()) {
+      TARTAN_ASSIGN_OR_RETURN(seed, WeightedSeed(seed, weight_));
+    }
     const api::SeededTensor seeded{loss, seed};
     TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients,
                             api::Gradient(absl::MakeConstSpan(&seeded, 1), wrt, options));
+    statistics_.AddStates(&gradients, &graph_);
     if (plan_.loss_scale.has_value()) TARTAN_RETURN_IF_ERROR(UnscaleAll(scale_, &gradients));
     TARTAN_RETURN_IF_ERROR(rows_.Sum(parameters_, masters_, &gradients));
     Tensor is_taken = healthy;
@@ -133,12 +144,15 @@ class StepBuilder {
   // Requires: Import with all values of the graph among the mode's outputs.
   absl::StatusOr<StepGraph> Search(const std::vector<std::string>& values,
                                    std::vector<std::string>* names) {
+    const auto add_count = [&](std::string name, const Tensor& value) {
+      return AddCount(std::move(name), value, &graph_.outputs, names);
+    };
     for (const auto& [name, master] : masters_) {
-      TARTAN_RETURN_IF_ERROR(AddCount(absl::StrCat("the parameter '", name, "'"), master, names));
+      TARTAN_RETURN_IF_ERROR(add_count(absl::StrCat("the parameter '", name, "'"), master));
     }
     for (const Tensor& input : graph_.inputs) {
       TARTAN_RETURN_IF_ERROR(
-          AddCount(absl::StrCat("the input '", input.node()->name, "'"), input, names));
+          add_count(absl::StrCat("the input '", input.node()->name, "'"), input));
     }
     const size_t first = bound_.outputs.size() - 1 - values.size();
     for (size_t v = 0; v < values.size(); ++v) {
@@ -146,7 +160,7 @@ class StepBuilder {
       if (!value.is_tensor()) continue;
       const std::string producer = model_->ProducerOf(values[v]);
       TARTAN_RETURN_IF_ERROR(
-          AddCount(absl::StrCat("'", values[v], "', from ", producer, ","), value.tensor(), names));
+          add_count(absl::StrCat("'", values[v], "', from ", producer, ","), value.tensor()));
     }
     AddParametersAsTheyAre();
     AddSeeds();
@@ -159,30 +173,11 @@ class StepBuilder {
       AddState({StateName("parameter", name), master.shape()}, master, Tensor());
   }
 
-  absl::Status AddCount(std::string name, const Tensor& value, std::vector<std::string>* names) {
-    if (!IsFloat(value.type()) || value.shape().element_count() == 0) return absl::OkStatus();
-    TARTAN_ASSIGN_OR_RETURN(graph_.outputs.emplace_back(), CountNonFinite(value));
-    names->push_back(std::move(name));
-    return absl::OkStatus();
-  }
-
   absl::StatusOr<std::vector<api::InputBinding>> Bindings(const BatchShapes& shapes,
                                                           const Augmentations& augment) {
-    std::vector<api::InputBinding> bindings(model_->inputs().size());
-    for (size_t i = 0; i < model_->own_input_count(); ++i) {
-      const api::TensorSpec& spec = model_->inputs()[i];
-      const auto given = std::find_if(shapes.inputs.begin(), shapes.inputs.end(),
-                                      [&](const auto& input) { return input.first == spec.name; });
-      if (given == shapes.inputs.end()) {
-        bindings[i].given = false;
-        if (spec.is_optional) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat("input '", spec.name, "' is missing: ", spec.ToString()));
-      }
-      bindings[i].shape = given->second;
-      bindings[i].tensor = Tensor::Placeholder(spec.name, given->second);
-      graph_.inputs.push_back(bindings[i].tensor);
-    }
+    TARTAN_ASSIGN_OR_RETURN(std::vector<api::InputBinding> bindings,
+                            BindBatch(*model_, shapes.inputs));
+    graph_.inputs = GivenTensors(bindings);
     if (!augment.list.empty()) {
       TARTAN_ASSIGN_OR_RETURN(augment_seed_, AugmentInputs(*model_, augment, &bindings));
     }
@@ -238,12 +233,14 @@ class StepBuilder {
 
   absl::Status Accumulate(const std::vector<Tensor>& gradients, const Tensor& healthy) {
     size_t next = 0;
-    Tensor weight;
+    Tensor weight = weight_;
     if (plan_.joins) {
-      TARTAN_ASSIGN_OR_RETURN(weight, WeightOf(terms_));
       const Tensor joined = Tensor::Placeholder(kJoined, {kFloat, {kJoinedCount}});
       TARTAN_ASSIGN_OR_RETURN(Tensor after, NextJoined(joined, healthy, weight, next_skipped_));
       AddState({kJoined, joined.shape()}, joined, std::move(after));
+      if (!statistics_.empty()) {  // the loss is weighted
+        TARTAN_ASSIGN_OR_RETURN(weight, api::Filled(weight.shape(), 1));
+      }
     }
     for (const Parameter& parameter : parameters_) {
       if (!parameter.is_trained) continue;
@@ -359,6 +356,8 @@ class StepBuilder {
   Tensor next_skipped_;        // number of skipped steps after this one
   Precision precision_ = Precision::kFloat32;
   LossTerms terms_;
+  Tensor weight_;  // of the batch, if ranks join gradients
+  JointStatistics statistics_;
 };
 
 }  // namespace
@@ -394,6 +393,7 @@ absl::StatusOr<StepGraph> BuildSearch(const onnx::OnnxModel& model,
   StepBuilder builder(&model, parameters, plan);
   onnx::TrainingMode mode = plan.mode;
   mode.outputs = model.ValuesInOrder();
+  mode.joint_ranks = 0;  // other ranks do not search
   TARTAN_RETURN_IF_ERROR(builder.Import(shapes, mode, plan.augment, /*rounds=*/true));
   return builder.Search(mode.outputs, names);
 }

@@ -19,61 +19,6 @@
 namespace tartan::train {
 namespace {
 
-absl::Status CheckShards(const TrainerOptions& options) {
-  if (options.shard == Shard::kNone) return absl::OkStatus();
-  if (options.exchange == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("shards of ", Name(options.shard), " need several ranks: one process trains"));
-  }
-  if (options.profile && options.shard >= Shard::kGradients) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a step cannot be profiled kernel by kernel with shards of ",
-                     Name(options.shard), ", which ranks exchange during the step"));
-  }
-  if (options.optimizer.kind != OptimizerKind::kLamb) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "lamb needs norms of whole parameters, of which a rank has parts with shards of ",
-      Name(options.shard)));
-}
-
-absl::Status CheckOptions(const TrainerOptions& options) {
-  TARTAN_RETURN_IF_ERROR(options.optimizer.Check());
-  TARTAN_RETURN_IF_ERROR(options.loss_scale.Check());
-  if (!(options.clip_norm >= 0) || !(options.clip_value >= 0)) {
-    return absl::InvalidArgumentError(
-        "the limits of gradients, clip_norm and clip_value, must not be negative");
-  }
-  if (options.accumulate < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gradients of ", options.accumulate, " steps cannot be accumulated"));
-  }
-  if (options.sparse_embeddings) {
-    TARTAN_RETURN_IF_ERROR(CheckRowOptimizer(options.optimizer));
-    if (options.accumulate > 1 || options.exchange != nullptr) {
-      return absl::InvalidArgumentError(
-          "embeddings cannot be updated by rows on several ranks or with accumulated gradients, "
-          "which are dense");
-    }
-  }
-  TARTAN_RETURN_IF_ERROR(CheckShards(options));
-  const bool is_narrow = options.gradient_type == DataType::kBFloat16;
-  if (!is_narrow && options.gradient_type != DataType::kFloat32) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "gradients are exchanged in float32 or bfloat16, not ", Name(options.gradient_type)));
-  }
-  if (is_narrow &&
-      (options.accumulate > 1 || options.exchange == nullptr || options.shard != Shard::kNone)) {
-    return absl::InvalidArgumentError(
-        "gradients in bfloat16 need several ranks with whole states, and an update after each "
-        "step");
-  }
-  if (options.memory_budget < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the memory budget, ", options.memory_budget, " bytes, is negative"));
-  }
-  return absl::OkStatus();
-}
-
 // The mean of two groups of these weights.
 double MeanOf(double first, double first_weight, double second, double second_weight) {
   if (first_weight == 0) return second;
@@ -101,12 +46,15 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<const api::Device> device,
     TrainerOptions options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<Trainer>> {
-    TARTAN_RETURN_IF_ERROR(CheckOptions(options));
+    TARTAN_RETURN_IF_ERROR(CheckTrainerOptions(options));
     if (model->outputs().empty()) return absl::InvalidArgumentError("the model has no outputs");
     auto programs = std::make_unique<TrainerPrograms>();
     TARTAN_ASSIGN_OR_RETURN(programs->parameters, FindParameters(*model, options.rules));
     TARTAN_RETURN_IF_ERROR(AddFactors(*model, options.rules, &programs->parameters));
     programs->plan.mode = options.mode;
+    programs->plan.mode.batch_norm |= options.sync_batch_norm;
+    if (options.sync_batch_norm && options.exchange != nullptr)
+      programs->plan.mode.joint_ranks = options.exchange->ranks();
     programs->plan.augment = options.augment;
     programs->plan.loss = options.loss;
     programs->plan.output = LossOutput(*model, options.loss, options.output);
@@ -261,7 +209,7 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
       const std::optional<int64_t> classes = graph.classes;
       const std::vector<StateSpec> specs = graph.specs;
       TARTAN_ASSIGN_OR_RETURN(evaluation, programs_->Make(std::move(graph), "evaluation"));
-      if (divides) TARTAN_RETURN_IF_ERROR(programs_->WatchBuckets(evaluation, specs));
+      if (divides) TARTAN_RETURN_IF_ERROR(programs_->WatchBuckets(specs, &evaluation));
       evaluation.classes = classes;
     }
     TARTAN_RETURN_IF_ERROR(programs_->CheckTarget(evaluation, target));

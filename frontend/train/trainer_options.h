@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "frontend/onnx/import/training_mode.h"
 #include "frontend/train/augment.h"
 #include "frontend/train/graph/loss.h"
@@ -35,6 +36,8 @@ struct TrainerOptions {
   LossScale loss_scale;
   ParameterRules rules;
   onnx::TrainingMode mode;
+  // Batch normalization by the examples of all ranks, as in one process. Implies mode.batch_norm.
+  bool sync_batch_norm = false;
   Augmentations augment;  // applied to inputs that are pictures, not to targets
   // Straight-through estimator: gradients pass unchanged through quantisation within its range.
   // Models with QuantizeLinear and similar operators on floats can be trained.
@@ -55,5 +58,8 @@ struct TrainerOptions {
   int64_t bucket_bytes = 0;
   bool profile = false;  // time steps kernel by kernel, one step at a time
 };
+
+// InvalidArgument or Unimplemented for options out of range, and options that exclude each other.
+absl::Status CheckTrainerOptions(const TrainerOptions& options);
 
 }  // namespace tartan::train

@@ -44,6 +44,14 @@ std::shared_ptr<const api::Device> ForStored(Precision stored,
   return device;
 }
 
+// The device without passes that join launches which depend on each other.
+std::shared_ptr<const api::Device> WithSeparateLaunches(
+    const std::shared_ptr<const api::Device>& device) {
+  compiler::CompileOptions options = device->options();
+  options.disabled_passes.insert({"fuse-rows", "fuse-into-consumer", "recompute-in-consumers"});
+  return device->With(std::move(options), {});
+}
+
 bool MayShareScratch(const api::Device& device) {
   return device.hal()->info().sub_buffers_may_overlap;
 }
@@ -162,7 +170,8 @@ absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, P
     share = std::max<int64_t>(share, 1);
   }
   graph.name = std::string(name);
-  const std::shared_ptr<const api::Device> used = ForStored(graph.precision, device);
+  std::shared_ptr<const api::Device> used = ForStored(graph.precision, device);
+  if (separates_launches) used = WithSeparateLaunches(used);
   for (int attempt = 0;; ++attempt) {
     api::RunStatistics statistics;
     TARTAN_ASSIGN_OR_RETURN(
@@ -267,14 +276,25 @@ absl::StatusOr<TrainerPrograms::Program*> TrainerPrograms::StepFor(const api::Na
   TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, ShapesOf(inputs, target));
   Program& step = steps[KeyOf(shapes)];
   if (step.program == nullptr) {
-    TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildStep(*model, &parameters, plan, shapes));
-    const std::optional<int64_t> classes = graph.classes;
-    const std::vector<StateSpec> specs = graph.specs;
-    TARTAN_ASSIGN_OR_RETURN(step, Make(std::move(graph), "step"));
-    if (plan.joins) TARTAN_RETURN_IF_ERROR(WatchBuckets(step, specs));
-    step.classes = classes;
+    absl::Status made = MakeStep(shapes, &step);
+    if (absl::IsUnimplemented(made) && plan.mode.joint_ranks > 0) {
+      // A launch of a small network may compute a rank's statistics and read the statistics of all.
+      separates_launches = true;
+      made = MakeStep(shapes, &step);
+      separates_launches = false;
+    }
+    TARTAN_RETURN_IF_ERROR(made);
   }
   return &step;
+}
+
+absl::Status TrainerPrograms::MakeStep(const BatchShapes& shapes, Program* step) {
+  TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildStep(*model, &parameters, plan, shapes));
+  const std::optional<int64_t> classes = graph.classes;
+  const std::vector<StateSpec> specs = graph.specs;
+  TARTAN_ASSIGN_OR_RETURN(*step, Make(std::move(graph), "step"));
+  step->classes = classes;
+  return plan.joins ? WatchBuckets(specs, step) : absl::OkStatus();
 }
 
 absl::Status TrainerPrograms::CheckTarget(const Program& program, const HostTensor& target) const {
@@ -283,6 +303,7 @@ absl::Status TrainerPrograms::CheckTarget(const Program& program, const HostTens
 }
 
 absl::Status TrainerPrograms::Start(Program& step, const std::vector<HostTensor>& values) {
+  if (plan.mode.joint_ranks > 0) TARTAN_RETURN_IF_ERROR(AgreeOnExchanges(&step));
   if (plan.shards) TARTAN_RETURN_IF_ERROR(FinishReductions());
   if (DividesParameters()) return StartWithGathers(step, values);
   if (!options.profile) return step.program->Start(values);
@@ -294,6 +315,8 @@ absl::Status TrainerPrograms::Start(Program& step, const std::vector<HostTensor>
 absl::Status TrainerPrograms::CountBatch(double rate, const Program* step) {
   ++batches;
   ++unread;
+  if (plan.mode.joint_ranks > 0 && step == nullptr)
+    TARTAN_RETURN_IF_ERROR(ExchangeWithoutExamples());
   if (PassesGradients() && step == nullptr) {
     TARTAN_RETURN_IF_ERROR(FinishReductions());
     TARTAN_RETURN_IF_ERROR(ReduceWithoutExamples());

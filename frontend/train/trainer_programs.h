@@ -46,6 +46,7 @@ struct TrainerPrograms {
     ArenaPlan arena;
     std::vector<GradientBucket> buckets;  // empty: not bound
     GatherPlan gathers;                   // if a rank keeps a part of the parameters
+    std::vector<int64_t> exchanges;       // of joint statistics, in the order of the kernels
 
     bool HasBuckets() const { return !gradients.empty() || !gathers.states.empty(); }
     bool IsBound() const { return !buckets.empty() || !gathers.buckets.empty(); }
@@ -70,9 +71,15 @@ struct TrainerPrograms {
   // The joined parameters of the update program, and their states. Empty: it has all parameters.
   std::vector<Parameter> updated;
   std::map<std::string, api::DeviceTensor> spans;
-  int64_t batches = 0;  // number started
-  int64_t updates = 0;  // number started
-  int64_t unread = 0;   // batches since the sums were last read
+  // The exchanges of joint statistics: parts of this rank, and wholes.
+  std::vector<GradientBucket> statistics;
+  std::vector<int64_t> exchange_order;             // of the last step, on all ranks
+  std::vector<hal::EventPtr> computed_statistics;  // in this order
+  std::vector<hal::EventPtr> gathered_statistics;
+  bool separates_launches = false;  // compiles kernels that depend on each other as launches
+  int64_t batches = 0;              // number started
+  int64_t updates = 0;              // number started
+  int64_t unread = 0;               // batches since the sums were last read
   int64_t failed_step = 0;
   double compile_ms = 0;
   StepProfile profile;
@@ -100,6 +107,7 @@ struct TrainerPrograms {
   TrainingMemory Memory(const Program* more = nullptr) const;
   // The step for this batch shape, compiled if it is new.
   absl::StatusOr<Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
+  absl::Status MakeStep(const BatchShapes& shapes, Program* step);
   // Starts the program of a step.
   absl::Status Start(Program& step, const std::vector<HostTensor>& values);
   // The value that a state begins with; nullopt: zeros.
@@ -123,9 +131,21 @@ struct TrainerPrograms {
                            absl::Span<const int64_t> positions, const hal::BufferPtr& sums);
   absl::Status MoveState(absl::string_view kind, const Parameter& parameter,
                          const hal::BufferPtr& whole, int64_t offset);
+  // Finds the exchanges of a step with joint statistics, and returns their groups of states: for
+  // each the own value, then the values of all. Unimplemented if a kernel needs both.
+  absl::StatusOr<std::vector<evaluator::StateGroup>> FindExchanges(
+      absl::Span<const StateSpec> specs, Program* step);
+  // Before each step: all ranks must have one order. Null: this rank has no examples.
+  absl::Status AgreeOnExchanges(const Program* step);
+  // Starts each exchange, in order, after its own value is computed, and waits for it before the
+  // first use of the values of all.
+  evaluator::StateHooks ExchangeHooks();
+  absl::Status StartExchanges();
+  // The exchanges of a step of this rank without examples.
+  absl::Status ExchangeWithoutExamples();
   // Makes a program report when the gradients of each bucket are complete, and when it needs
   // parameters.
-  absl::Status WatchBuckets(const Program& step, absl::Span<const StateSpec> specs);
+  absl::Status WatchBuckets(absl::Span<const StateSpec> specs, Program* step);
   // Adds the gradients of all ranks. Buckets are added while `step`, which was started, goes on;
   // null: this rank had no examples.
   absl::Status AddOverRanks(const Program* step);

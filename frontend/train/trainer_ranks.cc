@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a trainer that joins it with other ranks.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +12,7 @@
 #include "frontend/api/device_queue.h"
 #include "frontend/train/ranks/gradient_order.h"
 #include "frontend/train/ranks/joined_sums.h"
+#include "frontend/train/ranks/joint_statistics.h"
 #include "frontend/train/ranks/update_spans.h"
 #include "frontend/train/trainer_programs.h"
 #include "tile/base/status_macros.h"
@@ -28,7 +32,9 @@ bool TrainerPrograms::IsJoinedSum(absl::string_view state) {
 }
 
 bool TrainerPrograms::IsSaved(absl::string_view state) const {
-  if (state == kSums || state == kSkipped || (plan.joins && IsJoinedSum(state))) return false;
+  if (state == kSums || state == kSkipped || (plan.joins && IsJoinedSum(state)) ||
+      IsStatistics(state))
+    return false;
   return !plan.shards || state == kScaleName || absl::StartsWith(state, kParameterState);
 }
 
@@ -129,17 +135,128 @@ absl::Status TrainerPrograms::MoveState(absl::string_view kind, const Parameter&
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::WatchBuckets(const Program& step, absl::Span<const StateSpec> specs) {
-  std::vector<evaluator::StateGroup> groups = GroupsOf(step.gathers);
+absl::Status TrainerPrograms::WatchBuckets(absl::Span<const StateSpec> specs, Program* step) {
+  std::vector<evaluator::StateGroup> groups = GroupsOf(step->gathers);
+  if (plan.mode.joint_ranks > 0) {
+    TARTAN_ASSIGN_OR_RETURN(groups, FindExchanges(specs, step));
+  }
   for (const std::set<std::string>& states : joined_states) {
     std::vector<size_t>& group = groups.emplace_back().states;
     for (size_t s = 0; s < specs.size(); ++s) {
       if (states.count(specs[s].name) > 0) group.push_back(s);
     }
   }
-  const bool passes = plan.shards && PassesGradients();
-  return step.program->WatchStates(std::move(groups),
-                                   passes ? HooksOf(step) : evaluator::StateHooks());
+  evaluator::StateHooks hooks;
+  if (plan.shards && PassesGradients()) {
+    hooks = HooksOf(*step);
+  } else if (!step->exchanges.empty()) {
+    hooks = ExchangeHooks();
+  }
+  return step->program->WatchStates(std::move(groups), std::move(hooks));
+}
+
+absl::StatusOr<std::vector<evaluator::StateGroup>> TrainerPrograms::FindExchanges(
+    absl::Span<const StateSpec> specs, Program* step) {
+  std::map<std::string, size_t> indices;
+  for (size_t s = 0; s < specs.size(); ++s) indices[specs[s].name] = s;
+  const std::vector<evaluator::StateUse> uses = step->program->StateUses();
+  std::vector<GradientBucket> found;
+  std::map<std::pair<int64_t, size_t>, std::vector<evaluator::StateGroup>> in_order;
+  for (size_t k = 0; indices.count(OwnStatistics(k)) > 0; ++k) {
+    const size_t own = indices.at(OwnStatistics(k));
+    const size_t all = indices.at(AllStatistics(k));
+    const api::DeviceTensor& part = step->states[own];
+    const api::DeviceTensor& whole = step->states[all];
+    GradientBucket& exchange = found.emplace_back();
+    exchange.part = {part.buffer(), 0, part.shape().byte_size()};
+    exchange.whole = {whole.buffer(), 0, whole.shape().byte_size()};
+    if (uses[all].steps.empty()) continue;  // nothing needs the gradient of the network's input
+    const int64_t read = uses[all].first;
+    int64_t computed = 0;  // number of steps
+    for (const int64_t use : uses[own].steps) {
+      if (use < read) computed = use + 1;
+    }
+    if (computed == 0) {
+      return absl::UnimplementedError(absl::StrCat(
+          "batch statistics of all ranks: one kernel computes exchange ", k, " and reads it"));
+    }
+    in_order[{computed, k}] = {{{own}, 0, read}, {{all}}};
+  }
+  std::vector<evaluator::StateGroup> groups;
+  step->exchanges.clear();
+  for (auto& [place, pair] : in_order) {
+    step->exchanges.push_back(static_cast<int64_t>(place.second));
+    groups.insert(groups.end(), pair.begin(), pair.end());
+  }
+  statistics = std::move(found);
+  return groups;
+}
+
+absl::Status TrainerPrograms::AgreeOnExchanges(const Program* step) {
+  if (step == nullptr && steps.empty()) {
+    return absl::UnimplementedError(
+        "batch statistics of all ranks: the first batch has no example for this rank");
+  }
+  const size_t count = statistics.size();
+  if (count == 0) return absl::OkStatus();
+  constexpr int64_t kNone = -1;
+  std::vector<int64_t> own(count, kNone);
+  if (step != nullptr) std::copy(step->exchanges.begin(), step->exchanges.end(), own.begin());
+  std::vector<int64_t> all(count * static_cast<size_t>(exchange()->ranks()));
+  TARTAN_RETURN_IF_ERROR(exchange()->GatherBytes(
+      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(own.data()), count * sizeof(own[0])),
+      absl::MakeSpan(reinterpret_cast<uint8_t*>(all.data()), all.size() * sizeof(all[0]))));
+  exchange_order.clear();
+  for (auto begin = all.begin(); begin != all.end(); begin += static_cast<int64_t>(count)) {
+    const auto end = std::find(begin, begin + static_cast<int64_t>(count), kNone);
+    if (begin == end) continue;  // a rank without examples
+    if (exchange_order.empty()) exchange_order.assign(begin, end);
+    if (exchange_order == std::vector<int64_t>(begin, end)) continue;
+    return absl::UnimplementedError(
+        "batch statistics of all ranks: the kernels of two ranks have different orders");
+  }
+  computed_statistics.assign(exchange_order.size(), nullptr);
+  gathered_statistics.clear();
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::StartExchanges() {
+  for (size_t p = gathered_statistics.size(); p < exchange_order.size(); ++p) {
+    if (computed_statistics[p] == nullptr) break;
+    GradientBucket bucket = statistics[static_cast<size_t>(exchange_order[p])];
+    bucket.computed = computed_statistics[p];
+    TARTAN_ASSIGN_OR_RETURN(gathered_statistics.emplace_back(), exchange()->StartGather(bucket));
+  }
+  return absl::OkStatus();
+}
+
+evaluator::StateHooks TrainerPrograms::ExchangeHooks() {
+  // Groups are pairs of the exchanges, then buckets of gradients.
+  evaluator::StateHooks hooks;
+  hooks.before = [this](size_t group, hal::Queue&) -> absl::Status {
+    const size_t place = group / 2;
+    if (group % 2 == 0 || place >= exchange_order.size()) return absl::OkStatus();
+    if (place >= gathered_statistics.size())
+      return absl::InternalError(absl::StrCat("exchange ", place, " of statistics has not begun"));
+    return gathered_statistics[place]->Wait();
+  };
+  hooks.after = [this](size_t group, const hal::EventPtr& done) -> absl::Status {
+    const size_t place = group / 2;
+    if (group % 2 == 1 || place >= exchange_order.size()) return absl::OkStatus();
+    computed_statistics[place] = done;
+    return StartExchanges();
+  };
+  return hooks;
+}
+
+absl::Status TrainerPrograms::ExchangeWithoutExamples() {
+  TARTAN_RETURN_IF_ERROR(AgreeOnExchanges(nullptr));
+  for (const GradientBucket& bucket : statistics)
+    TARTAN_RETURN_IF_ERROR(FillWithZeros(bucket.part));
+  TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr zeros, device->queue()->Mark());
+  computed_statistics.assign(exchange_order.size(), zeros);
+  TARTAN_RETURN_IF_ERROR(StartExchanges());
+  return gathered_statistics.empty() ? absl::OkStatus() : gathered_statistics.back()->Wait();
 }
 
 absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
@@ -161,14 +278,21 @@ absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
 
 absl::Status TrainerPrograms::AverageStatistics() {
   GradientBucket all;
-  std::vector<api::DeviceTensor>& statistics = all.tensors;
+  std::vector<api::DeviceTensor>& running = all.tensors;
   for (const Parameter& parameter : parameters) {
     if (parameter.is_trained || !parameter.is_state(plan.mode.batch_norm)) continue;
     const auto found = tensors.find(StateName("parameter", parameter.name));
-    if (found != tensors.end()) statistics.push_back(found->second);
+    if (found != tensors.end()) running.push_back(found->second);
+  }
+  // The last rank has examples in every batch, so it has the joint statistics of all batches.
+  const bool is_joint = plan.mode.joint_ranks > 0;
+  if (is_joint && exchange()->rank() + 1 < exchange()->ranks()) {
+    for (api::DeviceTensor& tensor : running)
+      TARTAN_RETURN_IF_ERROR(tensor.Assign(HostTensor::Zeros(tensor.shape())));
   }
   TARTAN_RETURN_IF_ERROR(exchange()->Sum(*device, {all}));
-  for (api::DeviceTensor& tensor : statistics) {
+  if (is_joint) return absl::OkStatus();
+  for (api::DeviceTensor& tensor : running) {
     TARTAN_ASSIGN_OR_RETURN(const HostTensor sum, tensor.ToHost());
     std::vector<float> mean;
     for (const double value : sum.ToDoubles())

@@ -166,6 +166,8 @@ void AddParameterFlags(CLI::App* command, TrainFlags* flags) {
       ->allow_extra_args(false);
   command->add_flag("--train-batch-norm", flags->trainer.mode.batch_norm,
                     "Normalise by the statistics of the batch, and update the running ones");
+  command->add_flag("--sync-batch-norm", flags->trainer.sync_batch_norm,
+                    "The same, of several ranks: by the statistics of the batch of all ranks");
   command
       ->add_option("--dropout", flags->dropout,
                    "on: Dropout nodes drop elements; or a ratio for all of them")

@@ -57,7 +57,7 @@ _tartan() {
     train)
       options="--data --val --val-data --target --loss --output --optimizer --lr --weight-decay --momentum"
       options+=" --beta1 --beta2 --clip-norm --clip-value --precision --loss-scale --schedule --trainable --frozen --group --lora"
-      options+=" --train-batch-norm --straight-through --dropout --dropout-at --init --augment --mask-values --channels-last --batch --shape --memory-budget --accumulate --epochs"
+      options+=" --train-batch-norm --sync-batch-norm --straight-through --dropout --dropout-at --init --augment --mask-values --channels-last --batch --shape --memory-budget --accumulate --epochs"
       options+=" --steps --seed --no-shuffle --drop-last --no-check --metrics --threshold --eval --patience --checkpoint --checkpoint-every"
       options+=" --resume --log-every --log --page --plot --tensorboard --export --profile --trace --collective-timeout --transport --bucket"
       ;;

@@ -10,6 +10,11 @@ absl::StatusOr<api::Tensor> WeightOf(const LossTerms& terms) {
   return api::Apply("function (DEN) -> (W) { W[] = +(DEN[i]); }", {terms.denominator}, "weight");
 }
 
+absl::StatusOr<api::Tensor> WeightedSeed(const api::Tensor& seed, const api::Tensor& weight) {
+  if (!seed.defined()) return weight;
+  return api::Apply("function (S, W) -> (R) { R = S * W; }", {seed, weight}, "seed");
+}
+
 absl::StatusOr<api::Tensor> NextJoined(const api::Tensor& joined, const api::Tensor& healthy,
                                        const api::Tensor& weight, const api::Tensor& skipped) {
   return api::Apply(

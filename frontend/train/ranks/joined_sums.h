@@ -19,6 +19,9 @@ inline constexpr int64_t kJoinedCount = 3;
 
 // The weight of a batch, a float32 scalar.
 absl::StatusOr<api::Tensor> WeightOf(const LossTerms& terms);
+// The seed of the loss, 1 if it is undefined, times the weight of the batch. With joint statistics
+// a gradient depends on the examples of all ranks, so each rank weighs its loss, not its gradients.
+absl::StatusOr<api::Tensor> WeightedSeed(const api::Tensor& seed, const api::Tensor& weight);
 // Returns `joined` after a batch. `skipped` is the number of steps since the loss was not finite,
 // with this one.
 absl::StatusOr<api::Tensor> NextJoined(const api::Tensor& joined, const api::Tensor& healthy,

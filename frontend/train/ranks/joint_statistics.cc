@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/ranks/joint_statistics.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/train/train_step.h"
+
+namespace tartan::train {
+namespace {
+
+constexpr char kStatistics[] = "statistics/";
+
+}  // namespace
+
+std::string OwnStatistics(size_t k) { return absl::StrCat(kStatistics, "own/", k); }
+std::string AllStatistics(size_t k) { return absl::StrCat(kStatistics, "all/", k); }
+
+bool IsStatistics(absl::string_view state) { return absl::StartsWith(state, kStatistics); }
+
+JointStatistics::JointStatistics(api::BoundGraph* graph) {
+  std::vector<std::pair<api::Tensor, api::Tensor>> updates;
+  for (auto& [tensor, value] : graph->updates) {
+    // Only exchanged tensors have another shape than their values: one rank's, or those of all.
+    const int64_t rank = tensor.rank();
+    if (rank == value.rank()) {
+      updates.emplace_back(std::move(tensor), std::move(value));
+    } else if (rank > value.rank()) {
+      forward_.push_back({api::Tensor::Placeholder("own", value.shape()), value, tensor});
+    } else {
+      backward_.insert(backward_.begin(), {tensor, api::Tensor(), value});
+    }
+  }
+  graph->updates = std::move(updates);
+}
+
+void JointStatistics::AppendTo(std::vector<api::Tensor>* wrt) const {
+  for (const Exchange& exchange : backward_) wrt->push_back(exchange.own);
+}
+
+void JointStatistics::AddStates(std::vector<api::Tensor>* gradients, StepGraph* graph) const {
+  std::vector<Exchange> all = forward_;
+  size_t next = gradients->size() - backward_.size();
+  for (const Exchange& exchange : backward_) {
+    all.push_back({exchange.own, std::move((*gradients)[next++]), exchange.all});
+  }
+  gradients->resize(gradients->size() - backward_.size());
+  for (size_t k = 0; k < all.size(); ++k) {
+    graph->specs.push_back({OwnStatistics(k), all[k].own.shape()});
+    graph->states.push_back({all[k].own, all[k].next});
+    graph->specs.push_back({AllStatistics(k), all[k].all.shape()});
+    graph->states.push_back({all[k].all, api::Tensor()});
+  }
+}
+
+}  // namespace tartan::train

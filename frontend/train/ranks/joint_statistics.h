@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values that ranks exchange during a step, so that batch normalization uses the examples of
+// all ranks (onnx::TrainingMode::joint_ranks). Internal to frontend/train.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "frontend/api/model.h"
+#include "frontend/api/tensor.h"
+
+namespace tartan::train {
+
+// States of exchange k: a rank's value, and the values of all ranks.
+std::string OwnStatistics(size_t k);
+std::string AllStatistics(size_t k);
+bool IsStatistics(absl::string_view state);
+
+struct StepGraph;  // train_step.h
+
+class JointStatistics {
+ public:
+  JointStatistics() = default;
+  // Moves the exchanges out of the updates of a graph.
+  explicit JointStatistics(api::BoundGraph* graph);
+
+  bool empty() const { return forward_.empty(); }
+  // Adds the tensors whose gradients are exchanged.
+  void AppendTo(std::vector<api::Tensor>* wrt) const;
+  // Moves these gradients out of the end of `gradients`. Adds the states of all exchanges: the
+  // forward pass in the order of the nodes, then the backward pass in the opposite order.
+  void AddStates(std::vector<api::Tensor>* gradients, StepGraph* graph) const;
+
+ private:
+  struct Exchange {
+    api::Tensor own;   // a placeholder
+    api::Tensor next;  // its value in this step
+    api::Tensor all;   // a placeholder
+  };
+
+  std::vector<Exchange> forward_;
+  std::vector<Exchange> backward_;
+};
+
+}  // namespace tartan::train
