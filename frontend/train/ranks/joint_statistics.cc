@@ -22,7 +22,7 @@ bool IsStatistics(absl::string_view state) { return absl::StartsWith(state, kSta
 JointStatistics::JointStatistics(api::BoundGraph* graph) {
   std::vector<std::pair<api::Tensor, api::Tensor>> updates;
   for (auto& [tensor, value] : graph->updates) {
-    // Only exchanged tensors have another shape than their values: one rank's, or those of all.
+    // Only an exchange has another rank: one tensor is of a single process, the other of all.
     const int64_t rank = tensor.rank();
     if (rank == value.rank()) {
       updates.emplace_back(std::move(tensor), std::move(value));

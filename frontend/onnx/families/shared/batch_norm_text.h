@@ -34,8 +34,8 @@ std::string BatchNormalizationRule(absl::Span<const int64_t> dims);
 std::vector<std::string> JointBatchStatistics(absl::Span<const int64_t> dims, double epsilon,
                                               int64_t ranks);
 // Inputs: X, A, B, OWNSUMS[2, C], SUMS[ranks, 2, C], MEAN, INV, COUNT. The gradient of OWNSUMS is
-// the value of this rank, and SUMS has those of all ranks; it is read after the gradient is
-// computed.
+// the value of this rank, and SUMS has the values of all ranks. It is read after the gradient
+// is computed.
 std::string JointBatchNormalizationRule(absl::Span<const int64_t> dims);
 
 }  // namespace tartan::onnx
