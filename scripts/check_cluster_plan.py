@@ -57,8 +57,8 @@ def _predicted(args, ranks):
     """Returns the milliseconds of a step on one device, and of each form: medians over the processes. mpirun starts
     these, so that they have the processors of the ranks, but they do not communicate."""
     command = [args.program, "plan-cluster", args.model, "--batch", str(args.batch), "--devices", str(ranks),
-               "--per-host", str(ranks), "--link", args.host_link, "--jitter", "0", "--time", str(args.seconds),
-               "--format", "json", "--quiet", *_shared_flags(args)]
+               "--per-host", str(ranks), "--link", args.host_link, "--no-overlap", "--jitter", "0",
+               "--time", str(args.seconds), "--format", "json", "--quiet", *_shared_flags(args)]
     with tempfile.TemporaryDirectory() as folder:
         to_file = ["sh", "-c", f'exec "$0" "$@" >{folder}/$$']  # several documents on one output would mix
         _output([*args.mpirun.split(), "-n", str(ranks), *to_file, *command])

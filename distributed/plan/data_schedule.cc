@@ -11,7 +11,8 @@ StepSchedule ScheduleData(const TrainingProfile& profile, const Cluster& cluster
   schedule.update_s = profile.update_s;
   const Group group = cluster.GroupOf(cluster.devices, 1);
   for (const Gradient& bucket : MakeBuckets(profile.gradients, options.bucket_bytes)) {
-    schedule.reductions.push_back({bucket.ready_s, AllReduce(group, bucket.bytes).seconds});
+    const double ready_s = options.overlaps ? bucket.ready_s : profile.backward_s;
+    schedule.reductions.push_back({ready_s, AllReduce(group, bucket.bytes).seconds});
   }
   return schedule;
 }

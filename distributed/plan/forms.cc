@@ -30,7 +30,7 @@ std::vector<Gradient> Scaled(std::vector<Gradient> gradients, double share) {
   return gradients;
 }
 
-// The step of a data-parallel group whose gradients are reduced while the backward pass goes on.
+// The step of a data-parallel group whose gradients are reduced during or after the backward pass.
 // Sharded optimizers update a part and gather the parameters afterwards.
 void AddReplicas(const TrainingProfile& profile, const Group& group, Shard shard,
                  double bytes_share, const PlanOptions& options, Prediction* made) {
@@ -42,19 +42,21 @@ void AddReplicas(const TrainingProfile& profile, const Group& group, Shard shard
     return time.seconds;
   };
   double gather_s = 0;
+  double reduce_s = 0;
   for (const Gradient& bucket : buckets) {
-    made->communication_s += reduce(bucket.bytes);
+    reduce_s += reduce(bucket.bytes);
     if (is_sharded) gather_s += ReduceScatter(group, bucket.bytes).seconds;
   }
-  made->communication_s += gather_s;
+  made->communication_s += reduce_s + gather_s;
   const double largest = LargestBytes(buckets);
   made->algorithm =
       (is_sharded ? ReduceScatter(group, largest) : AllReduce(group, largest)).algorithm;
   const double update_s =
       is_sharded ? profile.update_s / static_cast<double>(group.size) : profile.update_s;
   made->compute_s += profile.forward_s + profile.backward_s + update_s + profile.host_s;
-  made->step_s += profile.forward_s +
-                  std::max(profile.backward_s, EndOfReductions(buckets, reduce)) + update_s +
+  const double reduced_s =
+      options.overlaps ? EndOfReductions(buckets, reduce) : profile.backward_s + reduce_s;
+  made->step_s += profile.forward_s + std::max(profile.backward_s, reduced_s) + update_s +
                   profile.host_s + gather_s;
 }
 
@@ -69,6 +71,7 @@ void AddShardedParameters(const TrainingProfile& profile, const Group& group,
       GatherAhead(profile.forward_s, profile.backward_s, buckets, collect, collect);
   made->compute_s = profile.forward_s + profile.backward_s + update_s + profile.host_s;
   made->step_s = passes.forward_s + passes.backward_s + update_s + profile.host_s;
+  if (!options.overlaps) made->step_s = made->compute_s + made->communication_s;
 }
 
 }  // namespace

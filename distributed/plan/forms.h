@@ -72,6 +72,9 @@ struct Prediction {
 
 struct PlanOptions {
   double bucket_bytes = 32 << 20;
+  // False: kernels wait for reductions and gathers, as on processors that ranks share, and with
+  // NCCL beside OpenCL, where a GPU alternates between both.
+  bool overlaps = true;
   int64_t microbatches_per_stage = 4;
 };
 

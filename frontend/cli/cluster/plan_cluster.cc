@@ -81,6 +81,9 @@ void AddClusterFlags(CLI::App* command, ClusterFlags* cluster) {
   AddDouble(command, "--speed", &cluster->speed, 1e-6, 1e6,
             "Speed of a device compared with the measured one");
   AddBytes(command, "--bucket", &cluster->plan.bucket_bytes, "Bytes of a bucket of gradients");
+  command->add_flag_callback(
+      "--no-overlap", [cluster] { cluster->plan.overlaps = false; },
+      "Kernels wait for communication, as with NCCL, and with ranks on one CPU");
   AddInteger(command, "--microbatches", &cluster->plan.microbatches_per_stage, 1, 1 << 20,
              "Microbatches of a pipeline for each stage")
       ->default_str(absl::StrCat(cluster->plan.microbatches_per_stage));

@@ -67,7 +67,7 @@ _tartan() {
     grad-check) options="--input --shape --random --samples --seed --rtol --trainable --frozen" ;;
     plan-cluster)
       options="--input --shape --batch --loss --optimizer --precision --loss-scale --time --devices --per-host --link"
-      options+=" --host-link --memory --speed --bucket --microbatches --simulate-steps --jitter --slow-share"
+      options+=" --host-link --memory --speed --bucket --no-overlap --microbatches --simulate-steps --jitter --slow-share"
       options+=" --slow-factor --seed --mtbf --checkpoint-time --storage --restart --interval"
       ;;
     tile)

@@ -74,6 +74,18 @@ TEST(Forms, OneLargeBucketHidesNothing) {
   EXPECT_NEAR(made.exposed_s, RingAllReduce(8, 120e6, kFast), 1e-12);
 }
 
+TEST(Forms, WithoutOverlapKernelsWaitForAllCommunication) {
+  const TrainingProfile profile = Layers();
+  PlanOptions options;
+  options.overlaps = false;
+  for (const Shard shard :
+       {Shard::kNothing, Shard::kOptimizer, Shard::kGradients, Shard::kParameters}) {
+    const Prediction made = PredictData(profile, Hosts(8), shard, options);
+    EXPECT_NEAR(made.exposed_s, made.communication_s, 1e-12);
+    EXPECT_GT(made.step_s, PredictData(profile, Hosts(8), shard, {}).step_s);
+  }
+}
+
 TEST(Forms, AShardedOptimizerUpdatesAPartAndGathersParameters) {
   const TrainingProfile profile = Layers();
   const Prediction made = PredictData(profile, Hosts(8), Shard::kOptimizer, {});
