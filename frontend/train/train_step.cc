@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/train/train_step.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
 #include "frontend/api/tensor_node.h"
@@ -15,7 +13,6 @@
 #include "frontend/train/graph/batch_bindings.h"
 #include "frontend/train/graph/lora.h"
 #include "frontend/train/graph/sparse_rows.h"
-#include "frontend/train/graph/tile_text.h"
 #include "frontend/train/precision/round_graph.h"
 #include "frontend/train/ranks/joined_sums.h"
 #include "frontend/train/ranks/joint_statistics.h"
@@ -97,7 +94,10 @@ class StepBuilder {
     const api::SeededTensor seeded{loss, seed};
     TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients,
                             api::Gradient(absl::MakeConstSpan(&seeded, 1), wrt, options));
-    statistics_.AddStates(&gradients, &graph_);
+    const auto add_state = [this](std::string name, const Tensor& input, Tensor next) {
+      AddState({std::move(name), input.shape()}, input, std::move(next));
+    };
+    statistics_.AddStates(&gradients, add_state);
     if (plan_.loss_scale.has_value()) TARTAN_RETURN_IF_ERROR(UnscaleAll(scale_, &gradients));
     TARTAN_RETURN_IF_ERROR(rows_.Sum(parameters_, masters_, &gradients));
     Tensor is_taken = healthy;

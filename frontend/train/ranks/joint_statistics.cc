@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/train/train_step.h"
 
 namespace tartan::train {
 namespace {
@@ -39,7 +38,7 @@ void JointStatistics::AppendTo(std::vector<api::Tensor>* wrt) const {
   for (const Exchange& exchange : backward_) wrt->push_back(exchange.own);
 }
 
-void JointStatistics::AddStates(std::vector<api::Tensor>* gradients, StepGraph* graph) const {
+void JointStatistics::AddStates(std::vector<api::Tensor>* gradients, AddState add) const {
   std::vector<Exchange> all = forward_;
   size_t next = gradients->size() - backward_.size();
   for (const Exchange& exchange : backward_) {
@@ -47,10 +46,8 @@ void JointStatistics::AddStates(std::vector<api::Tensor>* gradients, StepGraph* 
   }
   gradients->resize(gradients->size() - backward_.size());
   for (size_t k = 0; k < all.size(); ++k) {
-    graph->specs.push_back({OwnStatistics(k), all[k].own.shape()});
-    graph->states.push_back({all[k].own, all[k].next});
-    graph->specs.push_back({AllStatistics(k), all[k].all.shape()});
-    graph->states.push_back({all[k].all, api::Tensor()});
+    add(OwnStatistics(k), all[k].own, all[k].next);
+    add(AllStatistics(k), all[k].all, api::Tensor());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "frontend/api/model.h"
 #include "frontend/api/tensor.h"
@@ -17,8 +18,6 @@ std::string OwnStatistics(size_t k);
 std::string AllStatistics(size_t k);
 bool IsStatistics(absl::string_view state);
 
-struct StepGraph;  // train_step.h
-
 class JointStatistics {
  public:
   JointStatistics() = default;
@@ -28,9 +27,11 @@ class JointStatistics {
   bool empty() const { return forward_.empty(); }
   // Adds the tensors whose gradients are exchanged.
   void AppendTo(std::vector<api::Tensor>* wrt) const;
+  using AddState =
+      absl::FunctionRef<void(std::string name, const api::Tensor& input, api::Tensor next)>;
   // Moves these gradients out of the end of `gradients`. Adds the states of all exchanges: the
   // forward pass in the order of the nodes, then the backward pass in the opposite order.
-  void AddStates(std::vector<api::Tensor>* gradients, StepGraph* graph) const;
+  void AddStates(std::vector<api::Tensor>* gradients, AddState add) const;
 
  private:
   struct Exchange {
