@@ -1,57 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
 """keras.ops.random: numbers are functions of a seed and of their position, the same eager and captured."""
 
+import functools
 import math as _math
 
 import numpy as np
 from keras.src.backend.config import floatx
-from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
+from keras.src.random.seed_generator import SeedGenerator, draw_seed, global_seed_generator, make_default_seed
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, formula, like, one, op, reshaped, size_of
+from keras_tartan.src._type import constant_array
 from keras_tartan.src._values import cast, from_array
 from tartan._tensor import tile1
+
+_SECOND = 0x5bd1e995  # salt of the second stream of normal numbers
+_NEXT = "function (S, C) -> (O) { O = S + C; }"
+_NEXT_OF_ALL = "function (S) -> (O) { O = ((S + as_uint(1, 32)) * as_uint(5387, 32)) % as_uint(933199, 32); }"
+
+
+def _drawn(seed):
+    """Does what Keras' draw_seed does, with one operation for the next state of a generator."""
+    if type(seed) is int and 0 <= seed < 2**32:
+        return from_array(np.array([seed, 0], "uint32"))
+    if seed is not None and type(seed) is not SeedGenerator:
+        return cast(draw_seed(seed), "uint32")
+    generator = global_seed_generator() if seed is None else seed
+    drawn = T(generator.state.value)
+    generator.state.assign(tile1(_NEXT_OF_ALL, drawn) if seed is None else tile1(_NEXT, drawn, _pair(0, 1)))
+    return drawn
+
+
+@functools.cache
+def _pair(low, high):
+    return constant_array(np.array([low, high], "uint32"))
 
 
 def _unit(shape, seed, salt=0):
     """Returns uniform float32 in [0, 1)."""
-    seed = cast(draw_seed(seed), "uint32")
-    return _stream(shape, seed, salt)
+    return _stream(shape, _drawn(seed), salt)
+
+
+def _sizes(shape):
+    """Returns a shape as numbers. ValueError if one is negative."""
+    shape = tuple([int(d) for d in shape])
+    if any([size < 0 for size in shape]):
+        raise ValueError(f"the shape {list(shape)} has a negative size")
+    return shape
+
+
+def _salted(seed, salt):
+    return tile1("function (S, C) -> (O) { O = S ^ C; }", seed, _pair(0, salt)) if salt else seed
+
+
+def _filled(shape, body, *operands):
+    """Returns float32 of a shape: the value `O` of Tile statements, in which `{sizes}` are the sizes for prng."""
+    shape = _sizes(shape)
+    if size_of(shape) == 0:
+        return knp.zeros(shape, "float32")
+    body = body.replace("{sizes}", ", ".join(map(str, shape or (1,))))
+    return reshaped(tile1(f"function ({'S, C'[:3 * len(operands) - 2]}) -> (O) {{ {body} }}", *operands), shape)
 
 
 def _stream(shape, seed, salt=0):
-    shape = tuple(int(d) for d in shape)
-    count = size_of(shape)
-    if count == 0:
-        return knp.zeros(shape, "float32")
-    if salt:
-        seed = op("BitwiseXor", seed, from_array(np.array([0, salt], "uint32")))
-    if any(size < 0 for size in shape):
-        raise ValueError(f"the shape {list(shape)} has a negative size")
-    flat = tile1(f"function (S) -> (O) {{ O = prng(S, {count}); }}", seed)
-    return reshaped(flat, shape)
+    return _filled(shape, "O = prng(S, {sizes});", _salted(seed, salt))
 
 
 def _float_type(dtype):
     return dtype or floatx()
 
 
+def _is_number(x, number):
+    return type(x) in (int, float) and x == number
+
+
 def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
     dtype = _float_type(dtype)
     numbers = cast(_unit(shape, seed), dtype)
+    if _is_number(minval, 0) and _is_number(maxval, 1):
+        return numbers
     low, high = T(minval, dtype), T(maxval, dtype)
     return op("Add", op("Mul", numbers, op("Sub", high, low)), low)
 
 
 def _standard_normal(shape, seed, salt=0):
     """Returns normal float32 by the Box-Muller transform of two streams."""
-    a, b = _stream(shape, seed, salt), _stream(shape, seed, salt + 0x5bd1e995)
-    return formula("O = sqrt(-2.0 * log(1.0 - X)) * cos(6.283185307179586 * Y);", a, b)
+    text = ("A = prng(S, {sizes}); D = S ^ C; B = prng(D, {sizes}); "
+            "O = sqrt(-2.0 * log(1.0 - A)) * cos(6.283185307179586 * B);")
+    return _filled(shape, text, _salted(seed, salt), _pair(0, salt ^ (salt + _SECOND)))
 
 
 def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
     dtype = _float_type(dtype)
-    numbers = _standard_normal(shape, cast(draw_seed(seed), "uint32"))
-    return cast(knp.add(knp.multiply(numbers, T(stddev, "float32")), T(mean, "float32")), dtype)
+    numbers = _standard_normal(shape, _drawn(seed))
+    if not _is_number(stddev, 1):
+        numbers = knp.multiply(numbers, T(stddev, "float32"))
+    if not _is_number(mean, 0):
+        numbers = knp.add(numbers, T(mean, "float32"))
+    return cast(numbers, dtype)
 
 
 def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
@@ -103,7 +148,7 @@ def shuffle(x, axis=0, seed=None):
 def gamma(shape, alpha, dtype=None, seed=None):
     """Marsaglia-Tsang method with a fixed number of parallel trials; the first accepted one is used."""
     dtype = _float_type(dtype)
-    seed = cast(draw_seed(seed), "uint32")
+    seed = _drawn(seed)
     alpha = knp.broadcast_to(T(alpha, "float32"), shape)
     raised = knp.where(knp.less(alpha, 1.0), knp.add(alpha, 1.0), alpha)
     d = knp.subtract(raised, 1.0 / 3.0)
@@ -123,7 +168,7 @@ def gamma(shape, alpha, dtype=None, seed=None):
 
 def beta(shape, alpha, beta, dtype=None, seed=None):
     dtype = _float_type(dtype)
-    seed = cast(draw_seed(seed), "uint32")
+    seed = _drawn(seed)
     other = op("BitwiseXor", seed, from_array(np.array([0x9e3779b9, 0], "uint32")))
     a, b = gamma(shape, alpha, "float32", _Fixed(seed)), gamma(shape, beta, "float32", _Fixed(other))
     return cast(knp.divide(a, knp.add(a, b)), dtype)
