@@ -76,6 +76,8 @@ def scalar(x, dtype):
 
 def pair(a, b, floats=False):
     """Converts two operands to tensors of their common dtype; with `floats`, integers become float32."""
+    if type(a) is Tensor and type(b) is Tensor and (dtype := a.dtype) == b.dtype and (not floats or dtype in _dtypes.FLOATS):
+        return a, b
     scalar_a, scalar_b = type(a) is not Tensor and is_scalar(a), type(b) is not Tensor and is_scalar(b)
     if scalar_a and not scalar_b:
         b, a = pair(b, a, floats)

@@ -51,6 +51,10 @@ def promoted(*types):
 
 def common(*operands, extra=()):
     """Returns the operands as tensors of Keras' result dtype."""
+    if len(operands) == 2 and type(operands[0]) is BackendTensor and type(operands[1]) is BackendTensor:
+        one, other = operands[0].dtype, operands[1].dtype
+        if one == other and promoted(one, other, *extra) == one:
+            return operands
     operands = [x if type(x) in _TYPED or hasattr(x, "dtype") else T(x) for x in operands]
     dtype = promoted(*map(weak, operands), *extra)
     return [T(x, dtype) for x in operands]
