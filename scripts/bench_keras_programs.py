@@ -7,9 +7,10 @@
 
 For each program and backend, one process starts with nothing on disk, and a second one with what the first left there.
 The backends alternate, and no two processes work at the same time. Columns:
-first, second: seconds of the first step in these processes, with the processor seconds of the first;
+first, second: seconds of the first step in these processes, with processor seconds in parentheses;
 early: median milliseconds of the next steps in the first process, while Tartan compiles;
-steady: median milliseconds in the second process after compilation, alternating between the backends;
+steady: median milliseconds in the second process after compilation, alternating between the backends, with the
+processor milliseconds of all threads in parentheses, which other programs on the machine disturb less;
 loss: the largest relative difference to the losses of the first backend."""
 
 import argparse
@@ -72,12 +73,12 @@ def serve(name, steps):
     for line in sys.stdin:
         if line.strip() == "settle":
             settle()
-        began = time.perf_counter()
-        count = 0
+        clock = time.process_time if line.strip() == "processor" else time.perf_counter
+        began, start, count = time.perf_counter(), clock(), 0
         while time.perf_counter() - began < 0.3 and count < 100:
             step()
             count += 1
-        print((time.perf_counter() - began) / count * 1e3, flush=True)
+        print((clock() - start) / count * 1e3, flush=True)
 
 
 class Server(KerasProcess):
@@ -115,29 +116,36 @@ def compare(program, backends, steps, rounds):
             continue
         times = first.start["times"]
         rows[backend] = {"first_s": times[0], "processor_s": first.start["processor"],
-                         "second_s": second.start["times"][0], "early_ms": statistics.median(times[1:]) * 1e3,
-                         "losses": first.start["losses"]}
+                         "second_s": second.start["times"][0], "second_processor_s": second.start["processor"],
+                         "early_ms": statistics.median(times[1:]) * 1e3, "losses": first.start["losses"]}
     for server in servers.values():
         server.request("settle")
-    steady = {backend: [] for backend in servers}
+    steady = {(backend, what): [] for backend in servers for what in ("wall", "processor")}
     for _ in range(rounds):
-        for backend, server in servers.items():
+        for (backend, what), found in steady.items():
             time.sleep(0.1)  # the threads of the previous process must stop spinning
-            steady[backend].append(server.request("go"))
-    for backend, server in servers.items():
-        rows[backend]["steady_ms"] = statistics.median(steady[backend])
+            found.append(servers[backend].request(what))
+    for (backend, what), found in steady.items():
+        rows[backend][f"{what}_ms"] = statistics.median(found)
+    for server in servers.values():
         server.close()
     return rows
+
+
+def ratio(rows, backend, what):
+    """Returns the time of the fastest other backend by that of a backend, as text."""
+    others = [other[what] for name, other in rows.items() if name != backend]
+    return f"{min(others) / rows[backend][what]:.2f}" if others else "-"
 
 
 def report(program, rows):
     reference = next(iter(rows.values()))["losses"] if rows else []
     for backend, row in rows.items():
-        others = [other["steady_ms"] for name, other in rows.items() if name != backend]
-        ratio = f"  best other / steady {min(others) / row['steady_ms']:.2f}" if others else ""
-        print(f"{program:18} {backend:7} first {row['first_s']:6.2f} s (processor {row['processor_s']:6.2f})  "
-              f"second {row['second_s']:5.2f} s  early {row['early_ms']:8.2f} ms  steady {row['steady_ms']:8.2f} ms  "
-              f"loss {difference(row['losses'], reference):.1e}{ratio}", flush=True)
+        print(f"{program:18} {backend:7} first {row['first_s']:6.2f} s ({row['processor_s']:6.2f})  "
+              f"second {row['second_s']:5.2f} s ({row['second_processor_s']:5.2f})  early {row['early_ms']:8.2f} ms  "
+              f"steady {row['wall_ms']:8.2f} ms ({row['processor_ms']:8.2f})  "
+              f"loss {difference(row['losses'], reference):.1e}  "
+              f"best other / steady {ratio(rows, backend, 'wall_ms')} ({ratio(rows, backend, 'processor_ms')})", flush=True)
 
 
 def main():
