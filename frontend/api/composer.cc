@@ -156,19 +156,24 @@ absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor) {
   return EvaluateOnHost(tensor, &points);
 }
 
-std::vector<Tensor> PlaceholdersOf(const Tensor& tensor) {
+std::vector<Tensor> PlaceholdersOf(absl::Span<const Tensor> tensors) {
   std::vector<Tensor> found;
   std::unordered_set<const TensorNode*> seen;
-  std::vector<Tensor> stack = {tensor};
-  while (!stack.empty()) {
-    const Tensor next = std::move(stack.back());
-    stack.pop_back();
-    if (!seen.insert(next.node().get()).second) continue;
-    if (next.node()->placeholder == nullptr) continue;
-    if (next.is_placeholder()) found.push_back(next);
-    for (const NodeResult& input : InputsOf(*next.node())) stack.push_back(input);
+  std::vector<const NodeResult*> stack;
+  for (const Tensor& tensor : tensors) {
+    const NodeResult root{tensor.node(), tensor.result()};
+    stack.push_back(&root);
+    while (!stack.empty()) {
+      const NodeResult& next = *stack.back();
+      stack.pop_back();
+      if (next.node->placeholder == nullptr || !seen.insert(next.node.get()).second) continue;
+      if (std::holds_alternative<PlaceholderNode>(next.node->kind)) found.emplace_back(next);
+      for (const NodeResult& input : InputsOf(*next.node)) stack.push_back(&input);
+    }
   }
   return found;
 }
+
+std::vector<Tensor> PlaceholdersOf(const Tensor& tensor) { return PlaceholdersOf({&tensor, 1}); }
 
 }  // namespace tartan::api

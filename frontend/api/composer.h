@@ -60,7 +60,8 @@ absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points,
                                           bool* is_exact = nullptr);
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor);
 
-// All placeholders that the tensor depends on.
+// All placeholders that the tensors depend on, each once.
+std::vector<Tensor> PlaceholdersOf(absl::Span<const Tensor> tensors);
 std::vector<Tensor> PlaceholdersOf(const Tensor& tensor);
 
 }  // namespace tartan::api

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/program_graph.h"
 
-#include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,13 +28,12 @@ absl::Status CheckState(const ProgramState& state) {
 
 absl::Status CheckDependences(absl::Span<const Tensor> placeholders,
                               absl::Span<const Tensor> results) {
-  for (const Tensor& result : results) {
-    for (const Tensor& needed : PlaceholdersOf(result)) {
-      if (std::find(placeholders.begin(), placeholders.end(), needed) != placeholders.end())
-        continue;
-      return absl::InvalidArgumentError(absl::StrCat("a result depends on '", needed.node()->name,
-                                                     "', which is neither an input nor a state"));
-    }
+  std::unordered_set<const TensorNode*> given;
+  for (const Tensor& placeholder : placeholders) given.insert(placeholder.node().get());
+  for (const Tensor& needed : PlaceholdersOf(results)) {
+    if (given.count(needed.node().get()) > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat("a result depends on '", needed.node()->name,
+                                                   "', which is neither an input nor a state"));
   }
   return absl::OkStatus();
 }

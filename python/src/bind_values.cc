@@ -7,7 +7,6 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -162,17 +161,8 @@ void BindValues(nb::module_& module) {
   module.attr("min_loop_iterations") = api::kMinLoopIterations;
   module.def("gradient", &GradientOf, nb::arg("losses"), nb::arg("wrt"));
   module.def("replaced", &WithReplaced, nb::arg("tensors"), nb::arg("replacements"));
-  module.def("placeholders", [](const std::vector<Tensor>& tensors) {
-    std::vector<Tensor> found;
-    for (const Tensor& tensor : tensors) {
-      for (const Tensor& placeholder : api::PlaceholdersOf(tensor)) {
-        if (std::find(found.begin(), found.end(), placeholder) == found.end()) {
-          found.push_back(placeholder);
-        }
-      }
-    }
-    return found;
-  });
+  module.def("placeholders",
+             [](const std::vector<Tensor>& tensors) { return api::PlaceholdersOf(tensors); });
   module.def(
       "sharing_among",
       [](const std::vector<Tensor>& tensors, const std::vector<Tensor>& candidates) {

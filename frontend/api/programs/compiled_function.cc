@@ -28,7 +28,6 @@ absl::StatusOr<CompiledFunction> CompiledFunction::Make(LoadedPrograms& programs
   made.in_float64_ = programs.device()->in_float64();
   made.tolerance_ = SwapTolerance(*programs.device());
   std::vector<Tensor> computed;
-  std::vector<Tensor> read;
   for (const Tensor& tensor : wanted) {
     Source& source = made.sources_.emplace_back();
     if (tensor.constant() != nullptr) {
@@ -40,10 +39,10 @@ absl::StatusOr<CompiledFunction> CompiledFunction::Make(LoadedPrograms& programs
     } else {
       source.from = From::kProgram;
       computed.push_back(tensor);
-      for (Tensor& placeholder : PlaceholdersOf(tensor)) read.push_back(std::move(placeholder));
     }
   }
   if (computed.empty()) return made;
+  const std::vector<Tensor> read = PlaceholdersOf(computed);
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < placeholders.size(); ++i) {
     const bool is_read = std::find(read.begin(), read.end(), placeholders[i]) != read.end();

@@ -30,16 +30,6 @@ bool Contains(absl::Span<const Tensor> tensors, const Tensor& tensor) {
   return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
 }
 
-std::vector<Tensor> PlaceholdersOf(absl::Span<const Tensor> tensors) {
-  std::vector<Tensor> found;
-  for (const Tensor& tensor : tensors) {
-    for (Tensor& placeholder : api::PlaceholdersOf(tensor)) {
-      if (!Contains(found, placeholder)) found.push_back(std::move(placeholder));
-    }
-  }
-  return found;
-}
-
 Value ReplaceTensors(const Value& value, absl::Span<const Tensor> tensors,
                      absl::Span<const Tensor> by) {
   std::vector<Tensor> inside;
