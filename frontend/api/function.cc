@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/function.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -15,37 +13,13 @@
 #include "frontend/api/tensor_node.h"
 #include "frontend/api/text_file.h"
 #include "tile/base/out_of_memory.h"
+#include "tile/base/process_cache.h"
 #include "tile/base/status_macros.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
 namespace tartan::api {
 namespace {
-
-// A cache of the process. No other thread holds its lock while the process forks, because the child
-// lacks that thread.
-template <class Cache>
-class ProcessCache {
- public:
-  static Cache& OfProcess() {
-    static auto* const cache = Make();
-    return *cache;
-  }
-
- protected:
-  static constexpr size_t kCapacity = 4096;
-  std::mutex mutex_;
-
- private:
-  static std::mutex& Mutex() { return static_cast<ProcessCache&>(OfProcess()).mutex_; }
-
-  static Cache* Make() {
-    const auto unlock = [] { Mutex().unlock(); };
-    // It fails only without memory, and forks are as safe then as they were.
-    pthread_atfork([] { Mutex().lock(); }, unlock, unlock);
-    return new Cache();
-  }
-};
 
 // Functions by file and text. The cache is emptied when full; functions in use are also owned
 // elsewhere.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "frontend/api/composer.h"
+#include "frontend/api/function.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -186,6 +187,30 @@ TEST(Gradient, OfSeveralOutputsUsesOnlyThoseThatMatter) {
   ASSERT_TRUE(seeded.ok()) << seeded.status();
   EXPECT_THAT(Value((*seeded)[0], {x, seed}, {Doubles({3}, {1, 2, 3}), Doubles({3}, {1, 0, 10})}),
               ElementsAre(3, 1, 61));
+}
+
+// Derivatives of a function are kept for its other applications.
+TEST(Gradient, DistinguishesInputsOutputsAndShapesOfAFunction) {
+  constexpr absl::string_view kTwo = "function (X, Y) -> (P, Q) { P = X * Y; Q = X * X * Y; }";
+  const auto slope = [&](std::vector<int64_t> dims, int input, int output) {
+    const std::vector<Tensor> inputs = {Input("x", dims), Input("y", dims)};
+    const auto function = Function::FromTile(kTwo);
+    const auto results = function->Apply(inputs);
+    const Tensor loss = Call(dims.size() == 1 ? "function (A[N]) -> (S) { S[] = +(A[i]); }" : kSum,
+                             {results->at(output)});
+    const std::vector<double> values(dims.size() == 1 ? 2 : 4, 3);
+    const std::vector<HostTensor> given = {Doubles(dims, values),
+                                           Doubles(dims, std::vector<double>(values.size(), 5))};
+    const std::vector<double> found = Value(GradientOf(loss, {inputs[input]})[0], inputs, given);
+    EXPECT_EQ(found.size(), values.size());
+    return found.empty() ? 0 : found.back();
+  };
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2}, {2, 2}}) {
+    EXPECT_EQ(slope(dims, 0, 0), 5);
+    EXPECT_EQ(slope(dims, 1, 0), 3);
+    EXPECT_EQ(slope(dims, 0, 1), 30);
+    EXPECT_EQ(slope(dims, 1, 1), 9);
+  }
 }
 
 TEST(Gradient, SharesOrGivesTiesAsAsked) {
