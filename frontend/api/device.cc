@@ -211,8 +211,9 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
       cache_(std::move(cache)),
       programs_(std::make_shared<evaluator::ProgramCache>(hal_, opencl::DialectOf)),
       queue_(std::make_shared<DeviceQueue>(hal_)),
-      options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
-      hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))) {
+      options_(std::make_unique<const compiler::CompileOptions>(std::move(options))),
+      hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))),
+      tuned_(options_->tuned) {
   if (cache_ != nullptr) {
     programs_->SetStore({[cache = cache_](absl::string_view key) { return cache->Load(key); },
                          [cache = cache_](absl::string_view key, absl::string_view bytes) {
@@ -220,8 +221,7 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
                          }});
     programs_->SetProcesses(ProcessesFor(hal_, CompilerProgram()));
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
-      options_->tuned =
-          std::make_shared<plan::TuningDatabase>(plan::TuningDatabase::Parse(*stored));
+      tuned_ = std::make_shared<plan::TuningDatabase>(plan::TuningDatabase::Parse(*stored));
     }
   }
 }
@@ -232,8 +232,9 @@ Device::Device(const Device& other, compiler::CompileOptions options, compiler::
       cache_(other.cache_),
       programs_(other.programs_),
       queue_(other.queue_),
-      options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
-      hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))) {}
+      options_(std::make_unique<const compiler::CompileOptions>(std::move(options))),
+      hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))),
+      tuned_(options_->tuned) {}
 
 Device::~Device() = default;
 
@@ -246,9 +247,15 @@ std::shared_ptr<Device> Device::With(compiler::CompileHooks hooks) const {
   return With(options(), std::move(hooks));
 }
 
+std::shared_ptr<Device> Device::ForForkedProcess() const {
+  return std::shared_ptr<Device>(new Device(hal_, nullptr, *options_, *hooks_, quiet_));
+}
+
 compiler::CompileOptions Device::options() const {
-  std::lock_guard<std::mutex> lock(options_mutex_);
-  return *options_;
+  compiler::CompileOptions options = *options_;
+  std::lock_guard<std::mutex> lock(tuned_mutex_);
+  options.tuned = tuned_;
+  return options;
 }
 
 absl::StatusOr<std::shared_ptr<Device>> Device::InFloat64() const {
@@ -340,21 +347,20 @@ void Device::StoreNote(absl::string_view name, absl::string_view note) const {
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {
   return CatchOutOfMemory([&]() -> absl::Status {
-    std::lock_guard<std::mutex> lock(options_mutex_);
+    std::lock_guard<std::mutex> lock(tuned_mutex_);
     const auto changed = [&](std::optional<std::string> stored) {
       plan::TuningDatabase database;
       if (stored.has_value()) database = plan::TuningDatabase::Parse(*stored);
       change(&database);
       std::string bytes = database.Serialize();
-      options_->tuned = std::make_shared<plan::TuningDatabase>(std::move(database));
+      tuned_ = std::make_shared<plan::TuningDatabase>(std::move(database));
       return bytes;
     };
     bool written = true;
     if (cache_ != nullptr) {
       written = opencl::UpdatePlans(*cache_, info(), changed);
     } else {
-      const auto& tuned = options_->tuned;
-      changed(tuned == nullptr ? std::nullopt : std::make_optional(tuned->Serialize()));
+      changed(tuned_ == nullptr ? std::nullopt : std::make_optional(tuned_->Serialize()));
     }
     if (written) return absl::OkStatus();
     return absl::PermissionDeniedError(absl::StrCat("the plans cannot be stored: the disk cache ",

@@ -109,6 +109,10 @@ class Device {
   // Returns the same device with a memory budget: programs that exceed it recompute values to save
   // memory, as far as possible. The budget includes states.
   std::shared_ptr<Device> WithMemoryBudget(int64_t bytes) const;
+  // Returns the same device for computation by the host in a process that was forked. It shares
+  // nothing that another thread of the parent may have locked: it has no disk cache, and a program
+  // cache of its own. Plans that were tuned after the device was opened are missing.
+  std::shared_ptr<Device> ForForkedProcess() const;
   // True if hooks observe or change the compilation.
   bool has_hooks() const;
   bool quiet() const { return quiet_; }
@@ -164,9 +168,10 @@ class Device {
   const std::shared_ptr<opencl::DiskCache> cache_;  // null without one
   const std::shared_ptr<evaluator::ProgramCache> programs_;
   const std::shared_ptr<DeviceQueue> queue_;
-  mutable std::mutex options_mutex_;
-  std::unique_ptr<compiler::CompileOptions> options_;  // guarded by options_mutex_
-  std::unique_ptr<const compiler::CompileHooks> hooks_;
+  const std::unique_ptr<const compiler::CompileOptions> options_;  // without later plans
+  const std::unique_ptr<const compiler::CompileHooks> hooks_;
+  mutable std::mutex tuned_mutex_;
+  std::shared_ptr<const plan::TuningDatabase> tuned_;  // guarded by tuned_mutex_
 };
 
 }  // namespace tartan::api

@@ -57,7 +57,7 @@ compiler::Tier FirstTier() {
 }  // namespace
 
 EagerRuntime::EagerRuntime(std::shared_ptr<const Device> device, EagerOptions options)
-    : device_(std::move(device)),
+    : device_(options.only_host ? device->ForForkedProcess() : std::move(device)),
       options_(options),
       loaded_(std::make_unique<LoadedPrograms>(device_->WithTier(FirstTier()),
                                                ExactOf(*device_, options))) {}

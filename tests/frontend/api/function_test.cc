@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/function.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <functional>
 #include <thread>
 
 #include "frontend/api/checks/check_constraints.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/frontend/api/after_forks.h"
 
 namespace tartan::api {
 namespace {
@@ -160,27 +156,6 @@ TEST(Function, MayBeMadeFromManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-// Calls `work` in forked processes while another thread calls it all the time.
-void CallAfterForks(int forks, const std::function<bool()>& work) {
-  ASSERT_TRUE(work());
-  std::atomic<bool> has_ended = false;
-  std::thread other([&] {
-    while (!has_ended) EXPECT_TRUE(work());
-  });
-  int status = 0;
-  for (int i = 0; i < forks && status == 0; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);
-      _exit(work() ? 0 : 1);
-    }
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-  }
-  EXPECT_EQ(status, 0);
-  has_ended = true;
-  other.join();
 }
 
 // The text is long, so that the other thread looks for it in the cache most of the time.
