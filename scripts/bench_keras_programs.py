@@ -133,7 +133,7 @@ def compare(program, backends, steps, rounds):
 
 
 def ratio(rows, backend, what):
-    """Returns the time of the fastest other backend by that of a backend, as text."""
+    """Returns the time of the fastest other backend divided by the time of `backend`, as text."""
     others = [other[what] for name, other in rows.items() if name != backend]
     return f"{min(others) / rows[backend][what]:.2f}" if others else "-"
 
