@@ -166,3 +166,13 @@ def test_a_model_of_relu6_does_not_diverge_on_black_pictures():
     model.compile("adam", "mse")
     losses = model.fit(np.zeros((8, 8, 8, 3)), np.ones((8, 4)), epochs=4, verbose=0).history["loss"]
     np.testing.assert_allclose(losses, 1.0)
+
+
+@pytest.mark.skipif("TARTAN_TIER" in os.environ or "TARTAN_HOST" in os.environ, reason="the tier is chosen")
+@pytest.mark.parametrize("layer", [lambda: layers.LSTM(64), lambda: layers.Bidirectional(layers.LSTM(32))], ids=["one", "two"])
+def test_the_first_step_of_a_long_recurrent_layer_waits_for_no_kernels(layer):
+    model = keras.Sequential([keras.Input((1000, 8)), layer(), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(np.ones((32, 1000, 8), "float32"), np.ones((32, 1), "float32"), batch_size=32, verbose=0)
+    (program,) = model.train_function.captured._programs.values()
+    assert program.tier == "host"

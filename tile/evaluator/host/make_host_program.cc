@@ -19,7 +19,7 @@ using HostProgramPtr = std::shared_ptr<const HostProgram>;
 // or need too much memory.
 constexpr int64_t kMaxInputElements = int64_t{1} << 21;
 constexpr double kMaxElements = 1 << 27;
-constexpr double kMaxElementsPerMs = 1 << 17;
+constexpr double kMaxElementsPerMs = 1 << 18;
 
 bool HasSmallInputs(const proto::Program& program) {
   int64_t elements = 0;
