@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """keras.random: numbers and the states of generators."""
 
+import gc
 import importlib.util
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -31,6 +33,18 @@ def _states(draw):
     """Draws three times. Returns the states of the generator, which may wrap around."""
     generator = _generator(7, 2**32 - 2)
     return [[np.array(draw(generator)), np.array(generator.state.value)][1] for _ in range(3)]
+
+
+# First in this file: what a draw keeps for later ones is made in the captured function.
+def test_a_captured_function_that_draws_is_freed():
+    def reference():
+        variable = tartan.Variable(np.ones(3, "float32"))
+        tartan.function(lambda: keras.random.normal((3,), mean=variable.value, seed=_generator(11, 0)))()
+        return weakref.ref(variable)
+
+    found = reference()
+    gc.collect()
+    assert found() is None
 
 
 def test_a_generator_has_the_states_of_keras():

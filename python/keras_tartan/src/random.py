@@ -9,7 +9,7 @@ from keras.src.backend.config import floatx
 from keras.src.random.seed_generator import SeedGenerator, draw_seed, global_seed_generator, make_default_seed
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, formula, like, one, op, reshaped, size_of
-from keras_tartan.src._type import constant_array
+from keras_tartan.src._type import BackendTensor, constant_array
 from keras_tartan.src._values import cast, from_array
 from tartan._tensor import tile1
 
@@ -31,8 +31,13 @@ def _drawn(seed):
 
 
 @functools.cache
+def _value_of(low, high):
+    return constant_array(np.array([low, high], "uint32"))._value
+
+
 def _pair(low, high):
-    return constant_array(np.array([low, high], "uint32"))
+    """Returns a constant uint32[2], as a tensor of its own: a tensor refers to the capture that it was made in."""
+    return BackendTensor(_value_of(low, high))
 
 
 def _unit(shape, seed, salt=0):
