@@ -19,7 +19,8 @@ using HostProgramPtr = std::shared_ptr<const HostProgram>;
 // or need too much memory.
 constexpr int64_t kMaxInputElements = int64_t{1} << 21;
 constexpr double kMaxElements = 1 << 27;
-constexpr double kMaxElementsPerMs = 1 << 18;
+constexpr double kMaxElementsPerMs = 1 << 17;
+constexpr double kMaxComputedPerMs = 1 << 18;  // also counts each iteration of a loop
 
 bool HasSmallInputs(const proto::Program& program) {
   int64_t elements = 0;
@@ -46,7 +47,8 @@ bool HasFewElements(const HostParts& parts, double most_ms) {
       const auto elements = static_cast<double>(value.shape.element_count());
       stored += elements;
       computed += iterations * elements;
-      if (stored > kMaxElements || computed > kMaxElementsPerMs * most_ms) return false;
+      if (stored > kMaxElements || stored > kMaxElementsPerMs * most_ms) return false;
+      if (computed > kMaxComputedPerMs * most_ms) return false;
     }
     for (const int64_t elements : part.row_elements) {
       stored += iterations * static_cast<double>(elements);
