@@ -40,11 +40,20 @@ bool TrainerPrograms::IsSaved(absl::string_view state) const {
 
 absl::Status TrainerPrograms::MakeJoinedSums() {
   if (!joined.empty()) return absl::OkStatus();
-  std::vector<StateSpec> specs;
   const std::vector<const Parameter*> summed = InOrderOfGradients(*model, parameters);
+  std::vector<std::vector<const Parameter*>> divided = {summed};
+  if (JoinsParameters(plan.optimizer) && !summed.empty()) divided = DivideByFactors(summed);
+  for (const std::vector<const Parameter*>& group : divided)
+    TARTAN_RETURN_IF_ERROR(MakeSumsOf(group, /*is_last=*/&group == &divided.back()));
+  return absl::OkStatus();
+}
+
+absl::Status TrainerPrograms::MakeSumsOf(const std::vector<const Parameter*>& summed,
+                                         bool is_last) {
+  std::vector<StateSpec> specs;
   for (const Parameter* parameter : summed)
     specs.push_back({StateName("gradient", parameter->name), plan.SumShape(parameter->shape)});
-  specs.push_back({kJoined, {DataType::kFloat32, {kJoinedCount}}});
+  if (is_last) specs.push_back({kJoined, {DataType::kFloat32, {kJoinedCount}}});
   // Elements, so that float32 tensors of the same layout are aligned, too.
   const int64_t width = ByteWidth(plan.sum_type);
   const int64_t unit = std::max<int64_t>(1, device->hal()->info().buffer_alignment / width);
@@ -53,6 +62,7 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
   for (const SumBuffer& buffer : LayOutSums(counts, unit, kLargestBuffer / width)) {
     TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole,
                             exchange()->Allocate(*device, buffer.count * width));
+    TARTAN_RETURN_IF_ERROR(FillWithZeros({whole, 0, buffer.count * width}));
     for (size_t i = 0; i < buffer.positions.size(); ++i) {
       const StateSpec& spec = specs[buffer.first + i];
       TARTAN_ASSIGN_OR_RETURN(
@@ -61,7 +71,7 @@ absl::Status TrainerPrograms::MakeJoinedSums() {
       AddToBucket(spec.name, tensor);
       tensors.emplace(spec.name, std::move(tensor));
     }
-    if (buffer.first >= summed.size()) continue;
+    if (buffer.first >= summed.size() || !JoinsParameters(plan.optimizer)) continue;
     const size_t count = std::min(buffer.positions.size(), summed.size() - buffer.first);
     TARTAN_RETURN_IF_ERROR(JoinUpdates(absl::MakeConstSpan(summed).subspan(buffer.first, count),
                                        absl::MakeConstSpan(buffer.positions).first(count), whole));
@@ -87,33 +97,26 @@ void TrainerPrograms::AddToBucket(const std::string& state, const api::DeviceTen
 absl::Status TrainerPrograms::JoinUpdates(absl::Span<const Parameter* const> summed,
                                           absl::Span<const int64_t> positions,
                                           const hal::BufferPtr& sums) {
-  if (!JoinsParameters(plan.optimizer) || !device->hal()->info().sub_buffers_may_overlap)
-    return absl::OkStatus();
-  std::vector<UpdateSpan> made = SpansOf(summed, positions);
-  for (UpdateSpan& span : made) {
-    span.parameter.name = absl::StrCat("span", updated.size());
-    updated.push_back(span.parameter);
-  }
-  const auto add_spans = [&](absl::string_view kind, const hal::BufferPtr& whole,
-                             DataType type) -> absl::Status {
-    for (const UpdateSpan& span : made) {
-      TARTAN_ASSIGN_OR_RETURN(
-          spans[StateName(kind, span.parameter.name)],
-          api::DeviceTensor::Within(*device, whole, span.first * ByteWidth(type),
-                                    TensorShape{type, span.parameter.shape.dims}));
-    }
-    return absl::OkStatus();
+  Parameter span = Joined(summed, positions);
+  span.name = absl::StrCat("span", updated.size());
+  // A span begins with its buffer, so that no sub-buffer overlaps those of its parameters.
+  const auto add_span = [&](absl::string_view kind, const hal::BufferPtr& whole, DataType type) {
+    spans[StateName(kind, span.name)] =
+        api::DeviceTensor::At(*device, whole, TensorShape{type, span.shape.dims});
   };
-  TARTAN_RETURN_IF_ERROR(add_spans("gradient", sums, plan.sum_type));
+  updated.push_back(span);
+  add_span("gradient", sums, plan.sum_type);
   std::vector<std::string> kinds = SlotNames(plan.optimizer);
   kinds.emplace_back("parameter");
-  const int64_t width = ByteWidth(DataType::kFloat32);
-  const int64_t bytes = made.back().first * width + made.back().parameter.shape.byte_size();
   for (const std::string& kind : kinds) {
-    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole, device->hal()->Allocate(bytes));
-    TARTAN_RETURN_IF_ERROR(add_spans(kind, whole, DataType::kFloat32));
-    for (size_t p = 0; p < summed.size(); ++p)
-      TARTAN_RETURN_IF_ERROR(MoveState(kind, *summed[p], whole, positions[p] * width));
+    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole,
+                            device->hal()->Allocate(span.shape.byte_size()));
+    TARTAN_RETURN_IF_ERROR(FillWithZeros({whole, 0, whole->size()}));
+    add_span(kind, whole, DataType::kFloat32);
+    for (size_t p = 0; p < summed.size(); ++p) {
+      TARTAN_RETURN_IF_ERROR(
+          MoveState(kind, *summed[p], whole, positions[p] * ByteWidth(DataType::kFloat32)));
+    }
   }
   return absl::OkStatus();
 }

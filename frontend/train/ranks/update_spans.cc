@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/train/ranks/update_spans.h"
 
+#include <algorithm>
+
 #include "tile/base/data_type.h"
 
 namespace tartan::train {
@@ -21,25 +23,28 @@ std::vector<SumBuffer> LayOutSums(absl::Span<const int64_t> counts, int64_t unit
   return buffers;
 }
 
-std::vector<UpdateSpan> SpansOf(absl::Span<const Parameter* const> parameters,
-                                absl::Span<const int64_t> positions) {
-  std::vector<UpdateSpan> spans;
-  for (size_t p = 0; p < parameters.size(); ++p) {
-    const ParameterGroup& group = parameters[p]->group;
-    const bool continues = !spans.empty() &&
-                           spans.back().parameter.group.rate_factor == group.rate_factor &&
-                           spans.back().parameter.group.decay_factor == group.decay_factor;
-    if (!continues) {
-      UpdateSpan& span = spans.emplace_back();
-      span.parameter.is_trained = true;
-      span.parameter.group = group;
-      span.first = positions[p];
-    }
-    UpdateSpan& span = spans.back();
-    const int64_t end = positions[p] + parameters[p]->shape.element_count();
-    span.parameter.shape = {DataType::kFloat32, {end - span.first}};
+std::vector<std::vector<const Parameter*>> DivideByFactors(
+    absl::Span<const Parameter* const> parameters) {
+  std::vector<std::vector<const Parameter*>> divided;
+  for (const Parameter* const parameter : parameters) {
+    const auto found = std::find_if(divided.begin(), divided.end(), [&](const auto& others) {
+      const ParameterGroup& group = others[0]->group;
+      return group.rate_factor == parameter->group.rate_factor &&
+             group.decay_factor == parameter->group.decay_factor;
+    });
+    (found == divided.end() ? divided.emplace_back() : *found).push_back(parameter);
   }
-  return spans;
+  return divided;
+}
+
+Parameter Joined(absl::Span<const Parameter* const> parameters,
+                 absl::Span<const int64_t> positions) {
+  Parameter joined;
+  joined.is_trained = true;
+  joined.group = parameters.front()->group;
+  joined.shape = {DataType::kFloat32,
+                  {positions.back() + parameters.back()->shape.element_count()}};
+  return joined;
 }
 
 }  // namespace tartan::train

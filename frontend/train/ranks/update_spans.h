@@ -24,17 +24,17 @@ struct SumBuffer {
 // tensor. Positions are multiples of `unit`.
 std::vector<SumBuffer> LayOutSums(absl::Span<const int64_t> counts, int64_t unit, int64_t most);
 
-struct UpdateSpan {
-  Parameter parameter;  // of one dimension, without a name, with the factors of its parameters
-  int64_t first = 0;    // position of its first element
-};
-
 // True for optimizers without a norm over a parameter.
 bool JoinsParameters(const Optimizer& optimizer);
 
-// The spans of parameters whose first elements are at these ascending positions in memory. A span
-// has the gaps between its parameters, so that its elements at the gaps must be zeros.
-std::vector<UpdateSpan> SpansOf(absl::Span<const Parameter* const> parameters,
-                                absl::Span<const int64_t> positions);
+// Divides parameters by the optimizer's factors. Keeps their order.
+std::vector<std::vector<const Parameter*>> DivideByFactors(
+    absl::Span<const Parameter* const> parameters);
+
+// One parameter, without a name, for parameters of equal factors whose first elements are at these
+// ascending positions in memory, from 0 on. It has the gaps between them, so that its elements at
+// the gaps must be zeros.
+Parameter Joined(absl::Span<const Parameter* const> parameters,
+                 absl::Span<const int64_t> positions);
 
 }  // namespace tartan::train

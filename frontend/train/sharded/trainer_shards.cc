@@ -93,7 +93,7 @@ absl::StatusOr<hal::BufferPtr> TrainerPrograms::AllocateZeros(int64_t bytes) con
 }
 
 absl::Status TrainerPrograms::FillWithZeros(const MemoryRange& range) const {
-  const std::vector<uint8_t> zero(4);
+  const std::vector<uint8_t> zero(range.bytes % 4 == 0 ? 4 : 1);
   return device->queue()->Enqueue(
       [&](hal::Queue& queue) { return queue.Fill(range.buffer, range.offset, range.bytes, zero); });
 }

@@ -28,16 +28,23 @@ TEST(UpdateSpans, DivideSumsAmongBuffersOfALimitedSize) {
   EXPECT_THAT(buffers[2].positions, ElementsAre(0));
 }
 
-TEST(UpdateSpans, EndWhereTheFactorsOfTheOptimizerChange) {
+TEST(UpdateSpans, AreOfParametersWithTheSameFactorsOfTheOptimizer) {
   const Parameter a = Of(5, 1);
-  const Parameter b = Of(8, 1);
-  const Parameter c = Of(3, 0);
-  const auto spans = SpansOf({&a, &b, &c}, {0, 8, 16});
-  ASSERT_THAT(spans, SizeIs(2));
-  EXPECT_THAT(spans[0].parameter.shape.dims, ElementsAre(16)) << "with the gap";
-  EXPECT_EQ(spans[1].first, 16);
-  EXPECT_THAT(spans[1].parameter.shape.dims, ElementsAre(3));
-  EXPECT_EQ(spans[1].parameter.group.decay_factor, 0);
+  const Parameter b = Of(3, 0);
+  const Parameter c = Of(8, 1);
+  const auto divided = DivideByFactors({&a, &b, &c});
+  ASSERT_THAT(divided, SizeIs(2));
+  EXPECT_THAT(divided[0], ElementsAre(&a, &c));
+  EXPECT_THAT(divided[1], ElementsAre(&b));
+}
+
+TEST(UpdateSpans, HaveTheGapsBetweenTheirParameters) {
+  const Parameter a = Of(5, 0.5);
+  const Parameter b = Of(3, 0.5);
+  const Parameter joined = Joined({&a, &b}, {0, 8});
+  EXPECT_THAT(joined.shape.dims, ElementsAre(11));
+  EXPECT_EQ(joined.group.decay_factor, 0.5);
+  EXPECT_TRUE(joined.is_trained);
 }
 
 TEST(UpdateSpans, AreNotMadeForNormsOverAParameter) {
