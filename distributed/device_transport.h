@@ -24,6 +24,8 @@ class DeviceTransport {
   virtual absl::StatusOr<hal::BufferPtr> Allocate(int64_t bytes) = 0;
   // True for memory of Allocate, and parts of it.
   virtual bool Has(const hal::Buffer& buffer) const = 0;
+  // True if kernels of the device compute while an operation proceeds.
+  virtual bool OverlapsKernels() const = 0;
 
   // The operations of Communicator on ranges of such memory, whose earlier work has finished.
   virtual absl::Status AllReduce(const Range& range, DataType type) = 0;

@@ -29,8 +29,8 @@ class HostCommunicator : public Communicator {
 
   const Place& place() const override { return transport_->place(); }
   absl::Status Open(const hal::DevicePtr& device) override;
-  // True if Open has joined the devices.
-  bool is_direct() const { return direct_ != nullptr; }
+  // The transport that Open has joined the devices by; null: the host.
+  const DeviceTransport* direct() const { return direct_.get(); }
   absl::StatusOr<hal::BufferPtr> Allocate(const hal::DevicePtr& device, int64_t bytes) override;
   absl::StatusOr<hal::EventPtr> AllReduce(const Range& range, DataType type,
                                           hal::EventPtr after) override;

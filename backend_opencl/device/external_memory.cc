@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extensions cl_khr_external_memory_opaque_fd and cl_khr_device_uuid.
+// The extensions cl_khr_external_memory_opaque_fd and cl_khr_device_uuid. A CPU maps the memory.
 #include "hal/external_memory.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +59,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::Import(const hal::ExternalMemory& m
     return absl::InvalidArgumentError(
         absl::StrCat("a buffer of ", size, " of ", memory.bytes, " bytes of external memory"));
   }
+  if (info().type == hal::DeviceType::kCpu) return ImportFromHost(memory, size);
   const auto create =
       reinterpret_cast<CreateBuffer>(dlsym(RTLD_DEFAULT, "clCreateBufferWithProperties"));
   if (create == nullptr || !HasExtension(id(), "cl_khr_external_memory_opaque_fd")) {
@@ -74,6 +80,24 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::Import(const hal::ExternalMemory& m
                              cl_mem_flags{CL_MEM_READ_WRITE}, static_cast<size_t>(memory.bytes),
                              static_cast<void*>(nullptr)));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateBufferWithProperties"));
+  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(made), size, owner);
+}
+
+absl::StatusOr<hal::BufferPtr> OpenClDevice::ImportFromHost(const hal::ExternalMemory& memory,
+                                                            int64_t size) {
+  const auto bytes = static_cast<size_t>(memory.bytes);
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.file, 0);
+  if (data == MAP_FAILED) {
+    return absl::UnavailableError(
+        absl::StrCat("external memory of ", memory.bytes, " bytes: mmap: ", std::strerror(errno)));
+  }
+  const std::shared_ptr<const void> owner(
+      data, [bytes, kept = memory.owner](void* mapped) { munmap(mapped, bytes); });
+  cl_int error = CL_SUCCESS;
+  MemoryHandle made(CreateCl(&error, clCreateBuffer, context(),
+                             cl_mem_flags{CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR}, bytes, data));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateBuffer"));
+  close(memory.file);
   return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(made), size, owner);
 }
 

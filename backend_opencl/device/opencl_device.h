@@ -36,6 +36,7 @@ class OpenClDevice : public OpenClContext, public hal::MemoryImporter {
   bool IsPinned(const uint8_t* address) const { return pinned_->IsUsed(address); }
 
  private:
+  absl::StatusOr<hal::BufferPtr> ImportFromHost(const hal::ExternalMemory& memory, int64_t size);
   absl::StatusOr<hal::BufferPtr> DoAllocate(int64_t bytes) override;
   absl::StatusOr<hal::BufferPtr> DoSubBuffer(const hal::BufferPtr& parent, int64_t offset,
                                              int64_t size) override;

@@ -54,6 +54,9 @@ absl::StatusOr<const CudaLibrary*> CudaLibrary::Open() {
                                         .Find("cuMemUnmap", &cuda.unmap)
                                         .Find("cuMemSetAccess", &cuda.set_access)
                                         .Find("cuMemcpyDtoH_v2", &cuda.copy_to_host)
+                                        .Find("cuDeviceCanAccessPeer", &cuda.can_access_peer)
+                                        .Find("cuMemImportFromShareableHandle", &cuda.import_memory)
+                                        .Find("cuMemcpyAsync", &cuda.copy_async)
                                         .status();
   TARTAN_RETURN_IF_ERROR(found);
   return &cuda;

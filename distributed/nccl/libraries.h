@@ -68,6 +68,10 @@ struct CudaLibrary {
   int (*unmap)(CudaAddress address, size_t bytes);
   int (*set_access)(CudaAddress address, size_t bytes, const CudaAccess* access, size_t count);
   int (*copy_to_host)(void* to, CudaAddress from, size_t bytes);
+  int (*can_access_peer)(int* can, int device, int peer);
+  // `file` is a file descriptor, not the address of one.
+  int (*import_memory)(CudaMemory* memory, void* file, int type);
+  int (*copy_async)(CudaAddress to, CudaAddress from, size_t bytes, CudaStream stream);
 
   // Unavailable, with the reason, if it cannot be opened. It stays open.
   static absl::StatusOr<const CudaLibrary*> Open();

@@ -4,38 +4,47 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "distributed/nccl/libraries.h"
+#include "hal/external_memory.h"
 #include "hal/hal.h"
 
 namespace tartan::distributed {
 
-// Memory in CUDA's addresses. It lives as long as this object or the buffer.
+// Memory in CUDA's addresses. It lives as long as this object, or a buffer or a file of it.
 class SharedMemory {
  public:
-  // Makes `bytes` of memory of CUDA's device `number`, and imports it as a buffer of `device`,
-  // which is the same one. The buffer keeps the memory.
-  static absl::StatusOr<std::pair<hal::BufferPtr, std::shared_ptr<const SharedMemory>>> Make(
-      const CudaLibrary& cuda, int number, const hal::DevicePtr& device, int64_t bytes);
+  struct Made {
+    hal::BufferPtr buffer;  // keeps `memory`
+    std::shared_ptr<const SharedMemory> memory;
+    int file = -1;  // for other processes; -1: none. The caller closes it.
+  };
+  // Makes `bytes` of memory of CUDA's device `number`, and imports it as a buffer of the same
+  // device. `exports`: opens a file of it, too.
+  static absl::StatusOr<Made> Make(const CudaLibrary& cuda, int number,
+                                   hal::MemoryImporter& importer, int64_t bytes,
+                                   bool exports = false);
+  // Maps memory of another device, of which `file` is a file, for copies by device `number`. The
+  // caller closes the file. Requires that the other process made `bytes` in the same way.
+  static absl::StatusOr<std::shared_ptr<const SharedMemory>> Open(const CudaLibrary& cuda,
+                                                                  int number, int file,
+                                                                  int64_t bytes);
   ~SharedMemory();
 
   CudaAddress address() const { return address_; }
 
  private:
   explicit SharedMemory(const CudaLibrary& cuda) : cuda_(cuda) {}
-  // Reserves addresses, makes memory, maps it there, and returns its file.
-  absl::StatusOr<int> Fill(int number, size_t bytes);
+  // Maps memory at new addresses, for access by device `number`. Releases the handle, because the
+  // mapping keeps the memory.
+  absl::Status Map(int number, CudaMemory memory);
 
   const CudaLibrary& cuda_;
   CudaAddress address_ = 0;  // 0: none
   size_t bytes_ = 0;
   bool is_mapped_ = false;
 };
-
-// Returns the number of CUDA's device that `device` is. Unavailable if it is none, or if it cannot
-// import memory.
-absl::StatusOr<int> CudaNumberOf(const CudaLibrary& cuda, const hal::DevicePtr& device);
 
 }  // namespace tartan::distributed

@@ -13,6 +13,7 @@
 #include "distributed/host_communicator.h"
 #include "distributed/mpi/mpi_transport.h"
 #include "distributed/nccl/nccl_transport.h"
+#include "distributed/peer/peer_transport.h"
 #include "distributed/trace.h"
 #include "frontend/api/device_queue.h"
 #include "tile/base/status_macros.h"
@@ -20,9 +21,11 @@
 namespace tartan::distributed {
 namespace {
 
-// Reductions by processors overlap the backward pass. Reductions by NCCL do not: a GPU alternates
-// between kernels of CUDA and of OpenCL every 2 ms, so NCCL adds all gradients at the end.
+// Reductions by processors and by copies between GPUs overlap the backward pass. Reductions by NCCL
+// do not: a GPU alternates between kernels of CUDA and of OpenCL every 2 ms, so NCCL adds all
+// gradients at the end.
 constexpr int64_t kHostBucket = int64_t{4} << 20;
+constexpr int64_t kPeerBucket = int64_t{32} << 20;
 
 absl::Span<uint8_t> BytesOf(std::string* text) {
   return absl::MakeSpan(reinterpret_cast<uint8_t*>(text->data()), text->size());
@@ -113,21 +116,38 @@ absl::Status CompareTexts(const std::vector<std::string>& texts) {
   return absl::OkStatus();
 }
 
+struct Choice {
+  Way way;
+  const char* name;
+  absl::StatusOr<std::unique_ptr<DeviceTransport>> (*join)(HostTransport&, const hal::DevicePtr&);
+};
+constexpr Choice kChoices[] = {{Way::kPeer, "by copies between GPUs", JoinPeers},
+                               {Way::kNccl, "by NCCL", JoinNccl}};
+
 // Null if gradients go through the host.
 JoinDevices JoinOf(const ExchangeOptions& options) {
+  if (options.join != nullptr) return options.join;
   if (options.way == Way::kHost) return nullptr;
   return
       [options](HostTransport& transport,
                 const hal::DevicePtr& device) -> absl::StatusOr<std::unique_ptr<DeviceTransport>> {
-        auto joined = JoinNccl(transport, device);
-        const bool falls_back = !joined.ok() && options.way == Way::kFastest;
-        if (options.on_choice != nullptr) {
-          options.on_choice(joined.ok() ? "gradients are added by NCCL"
-                                        : absl::StrCat("gradients are added through the host: ",
-                                                       joined.status().message()));
+        std::string reasons;
+        const auto report = [&](const char* name) {
+          if (options.on_choice != nullptr)
+            options.on_choice(absl::StrCat("gradients are added ", name, reasons));
+        };
+        for (const Choice& choice : kChoices) {
+          if (options.way != Way::kFastest && options.way != choice.way) continue;
+          auto joined = choice.join(transport, device);
+          if (joined.ok()) {
+            report(choice.name);
+            return joined;
+          }
+          if (options.way == choice.way) return joined.status();
+          absl::StrAppend(&reasons, "; not ", choice.name, ": ", joined.status().message());
         }
-        if (falls_back) return std::unique_ptr<DeviceTransport>();
-        return joined;
+        report("through the host");
+        return std::unique_ptr<DeviceTransport>();
       };
 }
 
@@ -159,7 +179,9 @@ class Exchange : public train::GradientExchange {
   }
 
   int64_t bucket_bytes() const override {
-    return communicator_.is_direct() ? std::numeric_limits<int64_t>::max() : kHostBucket;
+    const DeviceTransport* const direct = communicator_.direct();
+    if (direct == nullptr) return kHostBucket;
+    return direct->OverlapsKernels() ? kPeerBucket : std::numeric_limits<int64_t>::max();
   }
 
   absl::StatusOr<hal::EventPtr> StartSum(const train::GradientBucket& bucket) override {
@@ -306,10 +328,11 @@ class Exchange : public train::GradientExchange {
 
 absl::StatusOr<Way> WayNamed(const std::string& name) {
   if (name == "auto") return Way::kFastest;
+  if (name == "peer") return Way::kPeer;
   if (name == "nccl") return Way::kNccl;
   if (name == "host") return Way::kHost;
   return absl::InvalidArgumentError(
-      absl::StrCat("the transport is '", name, "', not one of 'auto', 'nccl' and 'host'"));
+      absl::StrCat("the transport is '", name, "', not one of 'auto', 'peer', 'nccl' and 'host'"));
 }
 
 std::unique_ptr<train::GradientExchange> MakeGradientExchange(

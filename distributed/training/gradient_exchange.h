@@ -16,18 +16,21 @@ namespace tartan::distributed {
 
 // A way of gradients between devices.
 enum class Way : uint8_t {
-  kFastest,  // kNccl if all ranks have it, else kHost
+  kFastest,  // the first of the following that all ranks have
+  kPeer,     // copies between the GPUs of one host; Unavailable without them
   kNccl,     // Unavailable without it
   kHost,
 };
-// The way named "auto", "nccl" or "host"; InvalidArgument for other names.
+// The way named "auto", "peer", "nccl" or "host"; InvalidArgument for other names.
 absl::StatusOr<Way> WayNamed(const std::string& name);
 
 struct ExchangeOptions {
   bool traces = false;  // records a time line
   Way way = Way::kFastest;
-  // Receives the way, and why it is not NCCL; may be null.
+  // Receives the way, and why it is not an earlier one; may be null.
   std::function<void(const std::string& line)> on_choice;
+  // Joins the devices instead of `way`; null: none.
+  JoinDevices join;
 };
 
 std::unique_ptr<train::GradientExchange> MakeGradientExchange(

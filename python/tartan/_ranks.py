@@ -19,7 +19,7 @@ _ranks = None  # the _core.Ranks; None: one rank
 _is_joined = False
 _has_ended = False  # the ranks have finished or failed
 
-_TRANSPORTS = ("host", "nccl", "auto")
+_TRANSPORTS = ("host", "nccl", "peer", "auto")
 
 
 def started_by_mpi():

@@ -81,14 +81,18 @@ class TrainOnRanks : public train::DeviceTest {
     return outcome;
   }
 
+  virtual std::shared_ptr<train::GradientExchange> ExchangeOf(
+      std::unique_ptr<HostTransport> transport) const {
+    return MakeGradientExchange(std::move(transport));
+  }
+
   std::vector<Outcome> TrainOn(int64_t ranks) const {
     std::vector<Outcome> outcomes(static_cast<size_t>(ranks));
     std::vector<std::thread> threads;
     auto transports = InProcessRanks(ranks);
     for (size_t rank = 0; rank < outcomes.size(); ++rank) {
-      threads.emplace_back([&, rank] {
-        outcomes[rank] = TrainAs(MakeGradientExchange(std::move(transports[rank])));
-      });
+      threads.emplace_back(
+          [&, rank] { outcomes[rank] = TrainAs(ExchangeOf(std::move(transports[rank]))); });
     }
     for (std::thread& thread : threads) thread.join();
     return outcomes;

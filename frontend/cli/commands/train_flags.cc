@@ -274,7 +274,7 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
       ->add_option(
           "--transport", flags->ranks.transport,
           "Of several ranks: how gradients move (auto: by NCCL if all ranks have it, else host)")
-      ->check(CLI::IsMember({"auto", "nccl", "host"}));
+      ->check(CLI::IsMember({"auto", "peer", "nccl", "host"}));
   const auto take_shard = [flags](const std::string& text) {
     flags->trainer.shard = ValueOrThrow("--shard", train::ShardNamed(text));
   };
