@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on the memory of NVIDIA GPUs of one host by copies from GPU to GPU. Copy engines move
-// the bytes, so kernels compute meanwhile; NCCL's kernels would alternate with those of OpenCL. A
+// the bytes, so kernels compute meanwhile; NCCL's kernels alternate with OpenCL's. A
 // kernel of OpenCL adds.
 //
 // Each rank has a box, memory that all ranks reach: a slot for each other rank, which copies

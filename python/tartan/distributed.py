@@ -38,8 +38,9 @@ def initialize(transport: str = "auto", timeout: float = 1800.0) -> None:
     several equal GPUs by the local rank. Call it before other functions of tartan. A device chosen by `TARTAN_DEVICE`
     or `tartan.set_device` stays. Later calls do nothing. Without a launcher there is one rank.
 
-    `transport` says how gradients move between devices: "host", "nccl" (between NVIDIA GPUs), or "auto" for NCCL if
-    all ranks have it. With "nccl" the error says what a rank lacks. `timeout` limits one operation, in seconds.
+    `transport` says how gradients move between devices: "host", "nccl" (between NVIDIA GPUs), "peer" (by copies
+    between NVIDIA GPUs of one host), or "auto" for the first of "peer", "nccl" and "host" that all ranks have. With
+    "peer" and "nccl" the error says what a rank lacks. `timeout` limits one operation, in seconds.
 
     RuntimeError if MPI cannot be loaded, with what to install; NotImplementedError if this build has no MPI;
     ValueError if the ranks differ in `transport` or their version of Python."""

@@ -17,7 +17,7 @@ namespace tartan::distributed {
 const CudaLibrary& FakeCuda();
 std::string UuidOf(int64_t device);
 
-// What the functions do wrong.
+// Faults of the functions.
 struct FakeFaults {
   bool no_peer_access = false;
   int64_t failing_copy = -1;  // this copy, counted from 0 over all devices, fails

@@ -273,7 +273,7 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option(
           "--transport", flags->ranks.transport,
-          "Of several ranks: how gradients move (auto: by NCCL if all ranks have it, else host)")
+          "Of several ranks: how gradients move (auto: the first of peer, nccl and host that all have)")
       ->check(CLI::IsMember({"auto", "peer", "nccl", "host"}));
   const auto take_shard = [flags](const std::string& text) {
     flags->trainer.shard = ValueOrThrow("--shard", train::ShardNamed(text));
