@@ -32,8 +32,9 @@ class PartSums {
   PartSums(hal::DevicePtr device, int64_t rank, int64_t ranks)
       : device_(std::move(device)), rank_(rank), ranks_(ranks) {}
 
-  // Writes the sums over all ranks of `count` elements to `to`, and to the last slot if `publishes`.
-  // Adds in the order of ranks, 16-bit elements in float32. `to` may be `own`. Enqueues the work.
+  // Writes the sums over all ranks of `count` elements to `to`, and to the last slot if
+  // `publishes`. Adds in the order of ranks, 16-bit elements in float32. `to` may be `own`.
+  // Enqueues the work.
   absl::Status Add(DataType type, const Elements& own, const Slots& others, const Elements& to,
                    int64_t count, bool publishes, hal::Queue& queue);
 

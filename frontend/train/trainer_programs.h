@@ -124,8 +124,7 @@ struct TrainerPrograms {
   // Makes the tensors that the ranks add, one after another in one buffer: in the order in which
   // the backward pass computes them. Does nothing if they exist.
   absl::Status MakeJoinedSums();
-  // Those of parameters with the same factors of the optimizer, and of kJoined if they are the
-  // last.
+  // Makes the sums of parameters with equal factors of the optimizer; if `is_last`, kJoined, too.
   absl::Status MakeSumsOf(const std::vector<const Parameter*>& summed, bool is_last);
   void AddToBucket(const std::string& state, const api::DeviceTensor& tensor);
   // Moves the states of these parameters to buffers with the layout of `sums`, so that the update
