@@ -46,4 +46,12 @@ int64_t BankPadding(const poly::FlatContraction& flat, const GpuPlan& plan,
   return (near + kBanks - bank) % kBanks;
 }
 
+int64_t TotalBankPadding(const poly::FlatContraction& flat, const GpuPlan& plan,
+                         const StagedAccess& staged) {
+  const int64_t padding = BankPadding(flat, plan, staged);
+  if (padding == 0) return 0;
+  const TileDim& dim = staged.layout.dims[staged.layout.VectorDim()];
+  return padding * ((dim.range + dim.vector - 1) / dim.vector - 1);
+}
+
 }  // namespace tartan::plan

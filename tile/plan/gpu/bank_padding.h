@@ -15,4 +15,8 @@ namespace tartan::plan {
 int64_t BankPadding(const poly::FlatContraction& flat, const GpuPlan& plan,
                     const StagedAccess& staged);
 
+// All padding of the tile.
+int64_t TotalBankPadding(const poly::FlatContraction& flat, const GpuPlan& plan,
+                         const StagedAccess& staged);
+
 }  // namespace tartan::plan

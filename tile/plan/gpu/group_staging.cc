@@ -2,6 +2,7 @@
 #include "tile/plan/gpu/group_staging.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -172,22 +173,14 @@ class Stager {
     } else {
       staged.layout = OddLayout(std::move(dims));
     }
-    SpreadThreads(FloorPowerOfTwo(plan_->threads()), kLine, &staged.layout);
-    if (const int64_t padding = BankPadding(problem_.flat(), *plan_, staged); padding > 0) {
-      const TileDim& dim = staged.layout.dims[staged.layout.VectorDim()];
-      staged.layout.size += padding * ((dim.range + dim.vector - 1) / dim.vector - 1);
-    }
+    const auto items = static_cast<uint64_t>(plan_->threads());
+    SpreadThreads(static_cast<int64_t>(std::bit_floor(items)), kLine, &staged.layout);
+    staged.layout.size += TotalBankPadding(problem_.flat(), *plan_, staged);
     plan_->staged.push_back(std::move(staged));
   }
 
  private:
   static constexpr int64_t kLine = 32;  // elements
-
-  static int64_t FloorPowerOfTwo(int64_t value) {
-    int64_t power = 1;
-    while (power * 2 <= value) power *= 2;
-    return power;
-  }
 
   static bool IsSeenBy(const GroupProblem::Access& access,
                        const math::RangeConstraint& constraint) {
