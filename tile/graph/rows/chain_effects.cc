@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/graph/rows/chain_effects.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -112,7 +113,10 @@ std::vector<int> OrderWithRowChains(const ir::Program& program, const ir::Groupi
     }
     order.insert(order.end(), together[group].begin(), together[group].end());
   };
-  for (int g = 0; g < graph.group_count(); ++g) place(g);
+  // A chain waits for its last group, whose operands may be computed late.
+  for (int g = 0; g < graph.group_count(); ++g) {
+    if (g == *std::max_element(together[g].begin(), together[g].end())) place(g);
+  }
   return order;
 }
 
