@@ -20,6 +20,7 @@
 #include "tile/compiler/memory/order_setup.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
+#include "tile/compiler/memory/reuse_operands.h"
 #include "tile/compiler/passes/matmul_passes.h"
 #include "tile/compiler/round_stores.h"
 #include "tile/compiler/update_in_place.h"
@@ -209,6 +210,13 @@ absl::Status RecomputeForMemory(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status ReuseDyingOperands(Compilation* c) {
+  // Less memory is not worth another form of a kernel.
+  constexpr int64_t kMinBytes = 1 << 20;
+  if (c->options.tier == Tier::kExact) ReuseOperands(kMinBytes, &c->list);
+  return absl::OkStatus();
+}
+
 absl::Status ShareEqualKernels(Compilation* c) {
   if (c->options.tier == Tier::kExact) ShareKernels(&c->list);
   return absl::OkStatus();
@@ -300,6 +308,8 @@ constexpr Pass kPasses[] = {
     {"order-steps", OrderForMemory, true, "orders steps for a low peak of memory"},
     {"recompute", RecomputeForMemory, true,
      "memory budget: recomputes values that are read late (rematerialization)"},
+    {"reuse-operands", ReuseDyingOperands, true,
+     "writes large results over operands that nothing reads later"},
     {"share-kernels", ShareEqualKernels, true, "merges kernels that differ only in constants"},
     {"launch-batches", MarkForLaunchBatches, true,
      "marks short consecutive launches to run as one batch"},
