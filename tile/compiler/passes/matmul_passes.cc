@@ -9,6 +9,7 @@
 
 #include "tile/base/status_macros.h"
 #include "tile/compiler/algorithm.h"
+#include "tile/compiler/row_chunks.h"
 #include "tile/graph/constant_operands/scales.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/matmul/fuse_parallel_matmuls.h"
@@ -16,6 +17,8 @@
 #include "tile/graph/matmul/narrow_operands.h"
 #include "tile/graph/matmul/quantize_matmuls.h"
 #include "tile/graph/matmul/recompute_weights.h"
+#include "tile/graph/matmul/row_chunks.h"
+#include "tile/graph/matmul/row_region.h"
 #include "tile/graph/matmul/split_k.h"
 #include "tile/graph/placements/pieces.h"
 
@@ -56,6 +59,16 @@ absl::Status ScaleAfterMatmuls(Compilation* c) {
   // is faster with keys that are transposed by the scaling kernel (ViT on an H200: 2.42 ms instead
   // of 2.90 ms).
   if (MatrixUnitFormat(*c)) c->program = graph::ScaleAfterMatmuls(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status ChunkRows(Compilation* c) {
+  if (c->options.tier != Tier::kExact) return absl::OkStatus();
+  const std::optional<graph::RowRegion> region =
+      graph::FindRowRegion(c->program, kMinChunkedElements);
+  if (!region.has_value()) return absl::OkStatus();
+  const int64_t chunks = RowChunks(c->program, *region, c->options);
+  if (chunks > 1) c->program = graph::ComputeInChunks(c->program, *region, chunks);
   return absl::OkStatus();
 }
 

@@ -26,6 +26,7 @@ absl::Status TakeProgram(ir::Program program, const std::vector<ir::ValueId>& nu
                          Compilation* c);
 
 absl::Status ScaleAfterMatmuls(Compilation* c);
+absl::Status ChunkRows(Compilation* c);
 absl::Status FuseParallelMatmuls(Compilation* c);
 absl::Status RecomputeAttentionWeights(Compilation* c);
 absl::Status NarrowMatmulOperands(Compilation* c);

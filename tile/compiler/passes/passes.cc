@@ -249,6 +249,8 @@ constexpr Pass kPasses[] = {
      "tensor cores: moves scalar factors of matmul operands to the result"},
     {"slices", Rewrite<graph::SliceConstantGathers>, true,
      "replaces gathers at constant positions by slices"},
+    {"chunk-rows", ChunkRows, true,
+     "computes large logits and their gradients for some rows at a time"},
     {"fuse-parallel-matmuls", FuseParallelMatmuls, true,
      "fuses matmuls of one tensor with several constant matrices"},
     {"upcast-float16", UpcastFloat16, false, "stores 16-bit intermediates as float32"},

@@ -5,6 +5,25 @@
 
 namespace tartan::graph {
 
+namespace {
+
+// Returns true for a sum of two results of reductions, which one of them can add up.
+bool IsSumOfReductions(const ir::Program& program, const ir::Value& value) {
+  const auto* sum = std::get_if<ir::Elementwise>(&value.op);
+  if (sum == nullptr || sum->op != ScalarOp::kAdd) return false;
+  int reductions = 0;
+  for (const ir::ValueId operand : sum->operands) {
+    const ir::Value& term = program.values[operand];
+    const auto* contraction = std::get_if<ir::Contraction>(&term.op);
+    if (term.shape != value.shape || IsSumOfReductions(program, term)) continue;
+    if (contraction == nullptr || contraction->aggregation != Aggregation::kSum) return false;
+    ++reductions;
+  }
+  return reductions > 0;
+}
+
+}  // namespace
+
 std::vector<bool> FindUpdates(const ir::Program& program) {
   const size_t size = program.values.size();
   std::vector<bool> is_update(size, false);
@@ -30,7 +49,8 @@ std::vector<bool> FindUpdates(const ir::Program& program) {
   // Backward order: all users of a value are visited before the value.
   for (size_t v = size; v-- > 0;) {
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(program.values[v].op);
-    if (is_elementwise && is_used[v] && !serves_others[v]) is_update[v] = true;
+    if (is_elementwise && is_used[v] && !serves_others[v])
+      is_update[v] = !IsSumOfReductions(program, program.values[v]);
     for (const ir::ValueId operand : ir::Operands(program.values[v].op)) {
       is_used[operand] = true;
       if (!is_update[v]) serves_others[operand] = true;
