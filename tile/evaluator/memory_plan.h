@@ -32,7 +32,8 @@ struct MemoryPlan {
 
 enum class Sharing : uint8_t {
   kAnywhere,     // pieces may overlap partly
-  kWholePieces,  // two pieces are identical or disjoint; needs more memory
+  // Two pieces are identical or disjoint, or one of them is a whole arena; needs more memory.
+  kWholePieces,
 };
 
 // Offsets are multiples of `alignment`; no arena exceeds `max_arena_bytes`. ResourceExhausted if
