@@ -99,7 +99,7 @@ absl::Status TrainerPrograms::JoinUpdates(absl::Span<const Parameter* const> sum
                                           const hal::BufferPtr& sums) {
   Parameter span = Joined(summed, positions);
   span.name = absl::StrCat("span", updated.size());
-  // A span begins with its buffer, so that no sub-buffer overlaps those of its parameters.
+  // A span begins with its buffer, so that no sub-buffer overlaps a parameter.
   const auto add_span = [&](absl::string_view kind, const hal::BufferPtr& whole, DataType type) {
     spans[StateName(kind, span.name)] =
         api::DeviceTensor::At(*device, whole, TensorShape{type, span.shape.dims});

@@ -19,12 +19,12 @@ constexpr double kCostShare = 0.03;
 constexpr double kCostShareOfBudget = 0.3;
 // A region takes much of a budget if its two largest values take more than this share.
 constexpr double kBudgetShare = 0.1;
-// Chunks save at least this share of the first matmul's bytes.
+// Minimum share that chunks save of the first matmul's bytes.
 constexpr double kMinSavedShare = 0.5;
 // Minimum elements of a chunk for each compute unit, two tiles of 128 x 256; a quarter for cores.
 constexpr int64_t kElementsPerUnit = 2 * 128 * 256;
 
-// What a region reads, writes and computes.
+// The work and memory of a region.
 struct RegionCost {
   double multiply_adds = 0;
   double chunk_bytes = 0;  // moved once more by each further chunk

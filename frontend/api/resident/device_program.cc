@@ -120,8 +120,8 @@ DeviceProgram::~DeviceProgram() { (void)impl_->queue->Finish(); }
 
 namespace {
 
-// On a GPU, dynamic-shape kernels of a large network take as long to compile as shape-specialised
-// ones, and each run of them takes a second or more.
+// Returns true for a large network on a GPU. Its dynamic-shape kernels take as long to compile as
+// shape-specialised ones, and each run of them takes a second or more.
 bool IsSlowWithReadyKernels(const Device& device, const ProgramGraph& graph) {
   constexpr int64_t kLargeBytes = int64_t{64} << 20;  // of inputs and states; empirical
   if (device.info().type != hal::DeviceType::kGpu) return false;

@@ -19,7 +19,7 @@ struct RowRegion {
   static constexpr int kWhole =
       -1;  // in place of a dimension: all of the value belongs to each row
 
-  // How an operation depends on the rows.
+  // An operation of the region and the place of its rows.
   struct Member {
     int axis = kWhole;      // dimension of the result; kWhole: a sum over rows
     int variable = kWhole;  // of contractions: the index of the rows
@@ -38,7 +38,7 @@ struct RowRegion {
   int AxisOf(const ir::Program& program, ir::ValueId member, size_t operand) const;
 };
 
-// Returns the first such region of a float matmul of at least `min_elements` elements. One factor
+// Returns the first such region of a float matmul of `min_elements` elements or more. One factor
 // must be the same for all rows. Each value of a quarter of its size, or more, is read by members
 // alone. Another matmul reads one of them, and a reduction within each row is a member, as in
 // softmax. No member depends on the results of others.

@@ -11,7 +11,7 @@
 namespace tartan::graph {
 namespace {
 
-// Whether the operation that computes R moves elements.
+// Returns whether the operation that computes R moves elements.
 bool Moves(const std::string& statement) {
   const ir::Program program =
       BindTestProgram({"Move",
