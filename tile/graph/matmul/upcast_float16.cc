@@ -37,11 +37,6 @@ bool SelectsElements(const ir::Contraction& contraction) {
          (MovesElements(contraction) || (is_extremum && contraction.inputs.size() == 1));
 }
 
-bool IsCast(const ir::Value& value) {
-  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
-  return elementwise != nullptr && elementwise->op == ScalarOp::kCast;
-}
-
 // Returns true for an elementwise operation whose rounding error later operations may enlarge.
 bool NeedsFloat32(const ir::Elementwise& elementwise) {
   switch (elementwise.op) {

@@ -35,4 +35,9 @@ bool MovesElements(const ir::Value& value) {
   return contraction != nullptr && MovesElements(*contraction);
 }
 
+bool IsCast(const ir::Value& value) {
+  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+  return elementwise != nullptr && elementwise->op == ScalarOp::kCast;
+}
+
 }  // namespace tartan::graph

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognizes operations that only move elements.
+// Recognizes operations that only move or convert elements.
 #pragma once
 
 #include "tile/ir/program.h"
@@ -12,5 +12,8 @@ bool MovesElements(const ir::Contraction& contraction);
 
 // The same for any operation; reshapes move elements, too.
 bool MovesElements(const ir::Value& value);
+
+// Returns true for a conversion to another type.
+bool IsCast(const ir::Value& value);
 
 }  // namespace tartan::graph

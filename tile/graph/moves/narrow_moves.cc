@@ -21,11 +21,6 @@ using ir::ValueId;
 
 bool IsNarrow(DataType type) { return type == DataType::kBFloat16 || type == DataType::kFloat16; }
 
-bool IsCast(const ir::Value& value) {
-  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
-  return elementwise != nullptr && elementwise->op == ScalarOp::kCast;
-}
-
 // Returns by value the 16-bit type to which all its readers, moves of it included, round it. The
 // type is float32 if there is none.
 std::vector<DataType> FindRoundedTypes(const ir::Program& program) {
