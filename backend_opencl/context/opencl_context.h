@@ -40,6 +40,9 @@ class OpenClContext : public hal::Device {
   bool is_portable() const { return is_portable_; }
   bool SetPortable() { return !is_portable_.exchange(true); }
 
+  // Returns true if AllocateHost returned memory with this address that is still used.
+  virtual bool IsPinned(const uint8_t* address) const = 0;
+
   // Adds `bytes` to the allocated memory. Returns false and adds nothing if the device has less
   // memory left.
   bool CountAllocated(int64_t bytes);

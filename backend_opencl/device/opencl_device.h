@@ -31,9 +31,7 @@ class OpenClDevice : public OpenClContext, public hal::MemoryImporter {
   // external_memory.cc
   std::string Uuid() const override;
   absl::StatusOr<hal::BufferPtr> Import(const hal::ExternalMemory& memory, int64_t size) override;
-
-  // Returns true if AllocateHost returned memory with this address that is still used.
-  bool IsPinned(const uint8_t* address) const { return pinned_->IsUsed(address); }
+  bool IsPinned(const uint8_t* address) const override { return pinned_->IsUsed(address); }
 
  private:
   absl::StatusOr<hal::BufferPtr> ImportFromHost(const hal::ExternalMemory& memory, int64_t size);

@@ -12,7 +12,6 @@
 #include "backend_opencl/context/opencl_buffer.h"
 #include "backend_opencl/context/opencl_context.h"
 #include "backend_opencl/device/compiler_pages.h"
-#include "backend_opencl/device/opencl_device.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 
@@ -117,7 +116,7 @@ absl::Status OpenClQueue::DoWriteAsync(const hal::BufferPtr& buffer, int64_t off
                                      false};
   if (Defer(transfer)) return absl::OkStatus();
   // Drivers read ordinary memory only after the work in flight, while the caller waits.
-  const auto& opencl = static_cast<const OpenClDevice&>(*device());
+  const auto& opencl = ContextOf(device());
   const bool waits = bytes.size() > kMaxStagedWrite && has_work_in_flight() &&
                      opencl.info().type == hal::DeviceType::kGpu && !opencl.IsPinned(bytes.data());
   return waits ? DoWrite(buffer, offset, bytes) : EnqueueMove(transfer);

@@ -16,8 +16,8 @@
 
 namespace tartan::distributed {
 
-// Joins the GPUs of all ranks (JoinDevices). Unavailable on all ranks, with the reason, if ranks run
-// on several hosts or on one device. The same if a rank has no libcuda.so.1, or a device that
+// Joins the GPUs of all ranks (JoinDevices). Unavailable on all ranks, with the reason, if ranks
+// run on several hosts or on one device. The same if a rank has no libcuda.so.1, or a device that
 // cannot share memory with CUDA and with the others.
 absl::StatusOr<std::unique_ptr<DeviceTransport>> JoinPeers(HostTransport& transport,
                                                            const hal::DevicePtr& device);

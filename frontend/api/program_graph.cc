@@ -40,6 +40,13 @@ absl::Status CheckDependences(absl::Span<const Tensor> placeholders,
 
 }  // namespace
 
+int64_t InputBytes(const ProgramGraph& graph) {
+  int64_t bytes = 0;
+  for (const Tensor& input : graph.inputs) bytes += input.shape().byte_size();
+  for (const ProgramState& state : graph.states) bytes += state.input.shape().byte_size();
+  return bytes;
+}
+
 std::vector<Tensor> ResultsOf(const ProgramGraph& graph) {
   std::vector<Tensor> results = graph.outputs;
   for (const ProgramState& state : graph.states) {

@@ -2,6 +2,7 @@
 // Lazy tensors of a program whose states stay on a device (resident/device_program.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct ProgramGraph {
   std::vector<Tensor> outputs;
   std::string name;
 };
+
+// The bytes of all inputs and states.
+int64_t InputBytes(const ProgramGraph& graph);
 
 // The outputs, followed by the next states.
 std::vector<Tensor> ResultsOf(const ProgramGraph& graph);

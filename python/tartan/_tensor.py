@@ -282,12 +282,11 @@ def _restored(kind, array):
 def to_host(array, copy=True):
     """Returns a HostTensor with the values of a NumPy array."""
     array = np.asarray(array)
-    dtype = _dtypes.of_numpy(array.dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     shape = list(array.shape)  # ascontiguousarray adds a dimension to a scalar
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return _core.HostTensor(flat, str(dtype), shape, copy)
+    return _core.HostTensor(flat, str(_dtypes.of_numpy(array.dtype)), shape, copy)
 
 
 def from_numpy(array, copy=True):
@@ -295,9 +294,9 @@ def from_numpy(array, copy=True):
     return from_host(to_host(array, copy))
 
 
-def from_host(host):
-    """Returns a tensor with the values of a HostTensor."""
-    tensor = Tensor(_core.Value.leaf(host))
+def from_host(host, value=None):
+    """Returns a tensor with the values of a HostTensor. `value` has them already."""
+    tensor = Tensor(_core.Value.leaf(host) if value is None else value)
     tensor._host = host
     return tensor
 
@@ -315,9 +314,7 @@ def constant(scalar, dtype):
         if len(_scalars) > 10000:
             _scalars.clear()
         found = _scalars[key] = (_core.Value.constant(host), host)
-    tensor = Tensor(found[0])
-    tensor._host = found[1]
-    return tensor
+    return from_host(found[1], found[0])
 
 
 def constant_array(array):

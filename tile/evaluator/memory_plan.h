@@ -31,7 +31,7 @@ struct MemoryPlan {
 };
 
 enum class Sharing : uint8_t {
-  kAnywhere,     // pieces may overlap partly
+  kAnywhere,  // pieces may overlap partly
   // Two pieces are identical or disjoint, or one of them is a whole arena; needs more memory.
   kWholePieces,
 };

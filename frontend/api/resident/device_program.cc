@@ -118,28 +118,16 @@ DeviceProgram::DeviceProgram(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 // Waits for the queue, because queued commands may need the memory of the last run.
 DeviceProgram::~DeviceProgram() { (void)impl_->queue->Finish(); }
 
-namespace {
-
-// Returns true for a large network on a GPU. Its dynamic-shape kernels take as long to compile as
-// shape-specialised ones, and each run of them takes a second or more.
-bool IsSlowWithReadyKernels(const Device& device, const ProgramGraph& graph) {
-  constexpr int64_t kLargeBytes = int64_t{64} << 20;  // of inputs and states; empirical
-  if (device.info().type != hal::DeviceType::kGpu) return false;
-  int64_t bytes = 0;
-  for (const Tensor& input : graph.inputs) bytes += input.shape().byte_size();
-  for (const ProgramState& state : graph.states) bytes += state.input.shape().byte_size();
-  return bytes >= kLargeBytes;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     std::shared_ptr<const Device> device, ProgramGraph graph, RunStatistics* statistics,
     CompileWhere where) {
   if (where == CompileWhere::kSoonest) {
     SessionOptions options;
-    options.host_ms = 2000;  // better than compiling kernels first
-    if (IsSlowWithReadyKernels(*device, graph)) options.tier = Tier::kExact;
+    constexpr int64_t kLarge = int64_t{64} << 20;  // bytes; empirical
+    options.host_ms = 2000;                        // better than compiling kernels first
+    // A GPU's dynamic-shape kernels of a large network compile no sooner, and run for seconds.
+    const bool is_gpu = device->info().type == hal::DeviceType::kGpu;
+    if (is_gpu && InputBytes(graph) >= kLarge) options.tier = Tier::kExact;
     LoadedPrograms soonest(*device, options, /*completes_compilations=*/false);
     return Create(soonest, std::move(graph), statistics, where);
   }
@@ -276,42 +264,9 @@ absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Profile(
   return impl_->Profile(stored);
 }
 
-absl::StatusOr<std::vector<HostTensor>> PendingOutputs::Wait() const {
-  TARTAN_RETURN_IF_ERROR(queue_->WaitFor(*read_));
-  std::vector<HostTensor> outputs = outputs_;
-  for (const size_t o : in_pinned_) outputs[o] = HostTensor(outputs[o].shape(), outputs[o].bytes());
-  return outputs;
-}
-
-// A GPU copies to ordinary memory only while the caller waits. There is no pinned memory of few
-// bytes, so small outputs share a block.
-void PendingOutputs::PinSmallOutputs(hal::Device& device, absl::Span<const TensorShape> shapes) {
-  constexpr int64_t kBlock = int64_t{64} << 10;
-  constexpr int64_t kAlignment = 64;
-  if (device.info().type != hal::DeviceType::kGpu) return;
-  int64_t used = 0;
-  for (size_t o = 0; o < shapes.size(); ++o) {
-    const int64_t bytes = (shapes[o].byte_size() + kAlignment - 1) / kAlignment * kAlignment;
-    if (bytes == 0 || bytes > kBlock - used) continue;
-    in_pinned_.push_back(o);
-    used += bytes;
-  }
-  if (in_pinned_.empty()) return;
-  const hal::HostMemory block = device.AllocateHost(kBlock);
-  if (block.owner == nullptr) return in_pinned_.clear();
-  pinned_.resize(shapes.size());
-  used = 0;
-  for (const size_t o : in_pinned_) {
-    const int64_t bytes = shapes[o].byte_size();
-    pinned_[o] = {block.bytes.subspan(used, bytes), block.owner};
-    used += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  }
-}
-
 absl::StatusOr<PendingOutputs> DeviceProgram::Impl::OutputsAsync(evaluator::BoundRun& of) const {
   PendingOutputs coming;
-  // The next states are outputs of the program, too, after these. A program of the host has no
-  // list.
+  // The next states follow as outputs. A program of the host has no list.
   coming.PinSmallOutputs(
       *device->hal(),
       absl::MakeConstSpan(of.program().list().output_shapes).subspan(0, output_count));

@@ -22,6 +22,7 @@
 #include "frontend/api/device_queue.h"
 #include "frontend/api/program_graph.h"
 #include "frontend/api/resident/device_tensor.h"
+#include "frontend/api/resident/pending_outputs.h"
 #include "frontend/api/run_statistics.h"
 #include "tile/compiler/kernel_list.h"
 #include "tile/evaluator/bound_run.h"
@@ -51,24 +52,6 @@ struct SharedScratch {
     for (const hal::BufferPtr& piece : pieces) bytes += piece->size();
     return bytes;
   }
-};
-
-// Outputs of a started run. Thread-safe.
-class PendingOutputs {
- public:
-  // Waits for the run and all earlier runs, and reports their failures.
-  absl::StatusOr<std::vector<HostTensor>> Wait() const;
-
- private:
-  friend class DeviceProgram;
-  // Takes pinned memory for outputs of few bytes, if the device gains from it.
-  void PinSmallOutputs(hal::Device& device, absl::Span<const TensorShape> shapes);
-
-  std::vector<HostTensor> outputs_;
-  std::vector<hal::HostMemory> pinned_;  // by output; empty if no output has its memory there
-  std::vector<size_t> in_pinned_;        // outputs that Wait copies to ordinary memory
-  std::shared_ptr<DeviceQueue> queue_;
-  std::shared_ptr<DeviceQueue::Point> read_;
 };
 
 enum class CompileWhere {

@@ -271,9 +271,9 @@ void AddRankFlags(CLI::App* command, TrainFlags* flags) {
   AddDouble(command, "--collective-timeout", &flags->ranks.collective_timeout_s, 1, 1e9,
             "Of several ranks: seconds that a rank waits for the others");
   command
-      ->add_option(
-          "--transport", flags->ranks.transport,
-          "Of several ranks: how gradients move (auto: the first of peer, nccl and host that all have)")
+      ->add_option("--transport", flags->ranks.transport,
+                   "Of several ranks: how gradients move (auto: the first of peer, nccl and host "
+                   "that all have)")
       ->check(CLI::IsMember({"auto", "peer", "nccl", "host"}));
   const auto take_shard = [flags](const std::string& text) {
     flags->trainer.shard = ValueOrThrow("--shard", train::ShardNamed(text));
