@@ -19,8 +19,9 @@ constexpr int64_t kSmallShare = 64;
 int LastStep(absl::Span<const Lifetime> lifetimes) {
   int last = 0;
   for (const Lifetime& life : lifetimes) {
-    last = std::max(last, life.first);
-    if (life.last != compiler::kAfterLastStep) last = std::max(last, life.last);
+    for (const int step : {life.first, life.last}) {
+      if (step != compiler::kAfterLastStep) last = std::max(last, step);
+    }
   }
   return last;
 }
