@@ -89,6 +89,23 @@ DataType OperandType(const Program& program, ValueId value, int i) {
   return ComputeType(ElementwiseType(elementwise.op, operands).value_or(DataType::kInvalid));
 }
 
+bool EnlargesRoundingErrors(const Elementwise& elementwise) {
+  switch (elementwise.op) {
+    case ScalarOp::kSqrt:
+    case ScalarOp::kRecip:
+    case ScalarOp::kExp:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kPow:
+      return true;
+    case ScalarOp::kMul:
+      return elementwise.operands[0] == elementwise.operands[1];
+    default:
+      return false;
+  }
+}
+
 ContractionTypes TypesOf(const Program& program, const Contraction& contraction) {
   std::vector<OperandInfo> inputs;
   for (const Access& input : contraction.inputs) {

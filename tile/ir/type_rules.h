@@ -37,6 +37,10 @@ absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandIn
 // operation; float32 for the 16-bit floats. An operand is never rounded to 16 bits here.
 DataType OperandType(const Program& program, ValueId value, int i);
 
+// Returns true for an operation that may enlarge the rounding error of its operands: its operands
+// and its result stay in float32 where other values have 16 bits.
+bool EnlargesRoundingErrors(const Elementwise& elementwise);
+
 // The common types of a contraction's inputs: of the two that are compared (kEqual, kCond), and of
 // the values that are aggregated.
 struct ContractionTypes {

@@ -14,6 +14,7 @@
 #include "frontend/api/tensor_node.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
+#include "tile/ir/type_rules.h"
 #include "tile/lang/binder.h"
 
 namespace tartan::api {
@@ -113,21 +114,7 @@ class Work {
     if (is_matmul_) return false;
     if (is_reduction_ && value.shape.element_count() < most_) return true;
     const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
-    if (elementwise == nullptr) return false;
-    switch (elementwise->op) {
-      case ScalarOp::kSqrt:
-      case ScalarOp::kRecip:
-      case ScalarOp::kExp:
-      case ScalarOp::kExpm1:
-      case ScalarOp::kLog:
-      case ScalarOp::kLog1p:
-      case ScalarOp::kPow:
-        return true;
-      case ScalarOp::kMul:
-        return elementwise->operands[0] == elementwise->operands[1];
-      default:
-        return false;
-    }
+    return elementwise != nullptr && ir::EnlargesRoundingErrors(*elementwise);
   }
 
  private:

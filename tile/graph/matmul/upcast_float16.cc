@@ -11,6 +11,7 @@
 #include "tile/graph/moves/moves_elements.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
+#include "tile/ir/type_rules.h"
 
 namespace tartan::graph {
 namespace {
@@ -35,24 +36,6 @@ bool SelectsElements(const ir::Contraction& contraction) {
       contraction.aggregation == Aggregation::kMax || contraction.aggregation == Aggregation::kMin;
   return contraction.default_value == ir::kNoValue &&
          (MovesElements(contraction) || (is_extremum && contraction.inputs.size() == 1));
-}
-
-// Returns true for an elementwise operation whose rounding error later operations may enlarge.
-bool NeedsFloat32(const ir::Elementwise& elementwise) {
-  switch (elementwise.op) {
-    case ScalarOp::kSqrt:
-    case ScalarOp::kRecip:
-    case ScalarOp::kExp:
-    case ScalarOp::kExpm1:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kPow:
-      return true;
-    case ScalarOp::kMul:
-      return elementwise.operands[0] == elementwise.operands[1];
-    default:
-      return false;
-  }
 }
 
 class Upcaster {
@@ -122,7 +105,7 @@ class Upcaster {
       const int uses = elementwise == nullptr ? 2 : is_wider ? readers[v] : 1;
       for (const ValueId operand : ir::Operands(value.op)) readers[operand] += uses;
       if (elementwise == nullptr || !IsFloat16Bits(value.shape.type) || IsCast(value)) continue;
-      if (readers[v] > 1 && !NeedsFloat32(*elementwise)) is_rounded_[v] = true;
+      if (readers[v] > 1 && !ir::EnlargesRoundingErrors(*elementwise)) is_rounded_[v] = true;
     }
   }
 
