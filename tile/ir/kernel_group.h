@@ -41,6 +41,9 @@ struct Grouping {
   // Values of which each kernel writes only a part, without initialization of the rest: other
   // kernels write the other parts of the same memory.
   std::set<ValueId> written_by_parts;
+  // Values of this 16-bit type are rounded where they are stored, and keep the precision of float32
+  // inside a kernel (excess precision). kInvalid: all values are rounded.
+  DataType rounded_in_memory = DataType::kInvalid;
 };
 
 }  // namespace tartan::ir

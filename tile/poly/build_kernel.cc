@@ -149,7 +149,10 @@ class ExprBuilder {
     }
     if (elementwise.op == ScalarOp::kIdentity) return operands[0];
     if (elementwise.op == ScalarOp::kCast) {
-      return RoundTo(Convert(operands[0], shape.type), shape.type);
+      const bool keeps_precision =
+          shape.type == grouping_.rounded_in_memory && !grouping_.in_memory[id];
+      const ExprPtr converted = Convert(operands[0], shape.type);
+      return keeps_precision ? converted : RoundTo(converted, shape.type);
     }
     return WithLogisticFunction(
         MakeApply(elementwise.op, ComputeType(shape.type), std::move(operands)));

@@ -2,6 +2,7 @@
 // Compiles and interprets programs on 16-bit floats and compares with the naive evaluator.
 // TARTAN_LONG_TESTS sets the number of random chains (default 100), TARTAN_TEST_SEED the first
 // seed.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -76,6 +77,39 @@ TEST(HalvesInKernels, AreRoundedWithoutAKernelOfTheirOwn) {
   const auto list = Compile(BindTestProgram(program), {});
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->steps.size(), 1u);
+}
+
+// Returns the compiled program's outputs for one input, one element each.
+std::vector<double> ResultsOf(const std::string& code, Precision precision, float input) {
+  const TestProgram test = {"Chain", code, {{DataType::kFloat32, {1}}}};
+  CompileOptions options;
+  options.precision = precision;
+  const auto list = Compile(BindTestProgram(test), options);
+  EXPECT_TRUE(list.ok()) << list.status();
+  const auto results =
+      InterpretList(*list, {HostTensor::FromVector(test.inputs[0], std::vector<float>{input})});
+  EXPECT_TRUE(results.ok()) << results.status();
+  std::vector<double> elements;
+  for (const HostTensor& result : *results) elements.push_back(result.GetDouble(0));
+  return elements;
+}
+
+TEST(HalvesInKernels, KeepTheirPrecisionUntilTheyAreStoredIfTheUserAllowsTheType) {
+  constexpr float kSmall = 0x1p-12f;  // lost beside 1 in 16 bits
+  const std::string inside =
+      "function (X[N]) -> (O) { R = as_bfloat(X + 1); O = as_float(R, 32) - 1; }";
+  const std::string stored =
+      "function (X[N]) -> (R, O) { R = as_bfloat(X + 1); O = as_float(R, 32) - 1; }";
+  using testing::ElementsAre;
+  EXPECT_THAT(ResultsOf(inside, Precision::kFloat32, kSmall), ElementsAre(0));
+  EXPECT_THAT(ResultsOf(inside, Precision::kTf32, kSmall), ElementsAre(0));
+  EXPECT_THAT(ResultsOf(inside, Precision::kFloat16, kSmall), ElementsAre(0));
+  EXPECT_THAT(ResultsOf(inside, Precision::kBFloat16, kSmall), ElementsAre(kSmall));
+  EXPECT_THAT(ResultsOf(stored, Precision::kBFloat16, kSmall), ElementsAre(1, 0));
+  const std::string half =
+      "function (X[N]) -> (O) { R = as_float(X + 1, 16); O = as_float(R, 32) - 1; }";
+  EXPECT_THAT(ResultsOf(half, Precision::kFloat16, kSmall), ElementsAre(kSmall));
+  EXPECT_THAT(ResultsOf(half, Precision::kBFloat16, kSmall), ElementsAre(0));
 }
 
 TEST(RandomHalves, EqualTheNaiveEvaluatorToTheLastBit) {

@@ -120,6 +120,10 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.grouping.fuse = c->options.Runs("fuse");
   // A value that is computed twice at one size may be computed more often at other sizes.
   if (c->options.tier == Tier::kReady) options.grouping.max_repeats = 1;
+  const std::optional<MatrixFormat> format = FormatOf(c->options.precision);
+  if (format && ElementType(*format) != DataType::kFloat32) {
+    options.grouping.rounded_in_memory = ElementType(*format);
+  }
   // A matrix unit reads its operands from memory, so decoding them in the kernel does not pay.
   options.grouping.decodes_for_many_rows = !c->is_gpu();
   // Maximum K of a gradient matmul that fuses a state update; empirical.

@@ -364,6 +364,7 @@ class Grouper {
       }
     }
     grouping.in_memory = in_memory_;
+    grouping.rounded_in_memory = options_.rounded_in_memory;
     FindStorage(program_, kind_, region_, pieces_, &grouping);
     return grouping;
   }

@@ -31,6 +31,8 @@ struct GroupOptions {
   int64_t max_update_terms = std::numeric_limits<int64_t>::max();
   // Reductions decode low-precision weights inline (small_weights.h), for any number of rows.
   bool decodes_for_many_rows = false;
+  // Grouping::rounded_in_memory.
+  DataType rounded_in_memory = DataType::kInvalid;
   // Elementwise values that must be stored in memory.
   std::vector<ir::ValueId> held = {};
   // Elementwise values that must be inlined into their readers, whatever work that repeats.
