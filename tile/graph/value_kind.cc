@@ -68,4 +68,10 @@ ir::ValueId NarrowForm(const ir::Program& program, const ir::Value& value) {
                                                                        : ir::kNoValue;
 }
 
+bool RoundsFloat32(const ir::Program& program, const ir::Value& value, DataType type) {
+  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+  return elementwise != nullptr && elementwise->op == ScalarOp::kCast && value.shape.type == type &&
+         program.values[elementwise->operands[0]].shape.type == DataType::kFloat32;
+}
+
 }  // namespace tartan::graph

@@ -35,4 +35,7 @@ bool RepeatsElements(const ir::Program& program, const ir::Value& value,
 // for other values.
 ir::ValueId NarrowForm(const ir::Program& program, const ir::Value& value);
 
+// Returns true for a conversion from float32 to the type.
+bool RoundsFloat32(const ir::Program& program, const ir::Value& value, DataType type);
+
 }  // namespace tartan::graph

@@ -327,6 +327,21 @@ TEST(Group, StoresAValueByItselfThatIsNeededSooner) {
   EXPECT_THAT(Kernels(code, {F32({6, 8}), F32({6, 8}), F32({8, 8})}), ElementsAre("C", "S", "H"));
 }
 
+TEST(Group, ReadsRoundedWeightsInTheirOwnPrecisionWhereRoundingIsFree) {
+  const char* const code =
+      "function (A[M, K], W[N, K], D[M, N]) -> (P, G) { R = as_bfloat(W); T[k, j : K, N] = =(R[j, "
+      "k]); F = as_float(T, 32); P[i, j : M, N] = +(A[i, k] * F[k, j]);"
+      " G[i, k : M, K] = +(D[i, j] * F[k, j]); }";
+  const std::vector<TensorShape> shapes = {F32({64, 8}), F32({6, 8}), F32({64, 6})};
+  GroupOptions options;
+  options.rounded_in_memory = DataType::kBFloat16;
+  EXPECT_THAT(Kernels(code, shapes, options), ElementsAre("F", "P", "G"));
+  options.inlines_roundings = true;
+  EXPECT_THAT(Kernels(code, shapes, options), ElementsAre("P", "G"));
+  options.rounded_in_memory = DataType::kFloat16;
+  EXPECT_THAT(Kernels(code, shapes, options), ElementsAre("F", "P", "G"));
+}
+
 TEST(Group, StoresWhatIsRepeatedOnce) {
   const char* const code =
       "function (A[M, N], W[R, M, L]) -> (P) { C = exp(A) * A + sin(A);"

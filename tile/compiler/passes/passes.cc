@@ -123,6 +123,7 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   const std::optional<MatrixFormat> format = FormatOf(c->options.precision);
   if (format && ElementType(*format) != DataType::kFloat32) {
     options.grouping.rounded_in_memory = ElementType(*format);
+    options.grouping.inlines_roundings = !c->is_gpu();
   }
   // A matrix unit reads its operands from memory, so decoding them in the kernel does not pay.
   options.grouping.decodes_for_many_rows = !c->is_gpu();

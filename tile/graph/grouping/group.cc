@@ -239,7 +239,9 @@ class Grouper {
         reads_[v] = 1;
         continue;
       }
-      operations_[v] = OperationsOf(value(v), spaces_[v]);
+      const bool is_free = options_.inlines_roundings &&
+                           RoundsFloat32(program_, value(v), options_.rounded_in_memory);
+      operations_[v] = is_free ? 0 : OperationsOf(value(v), spaces_[v]);
       for (ValueId operand : ir::Operands(value(v).op)) {
         operations_[v] = std::min(operations_[v] + operations_[operand], kMany);
         reads_[v] = std::min(reads_[v] + reads_[operand], kMany);
@@ -306,8 +308,7 @@ class Grouper {
       }
       if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
       if (inlined_[v] || narrow_[v] != ir::kNoValue) continue;
-      // Its operand is stored instead.
-      if (RepeatsElements(program_, value(v), spaces_[v])) continue;
+      if (RepeatsElements(program_, value(v), spaces_[v])) continue;  // its operand is stored
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
       if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
@@ -357,10 +358,9 @@ class Grouper {
       if (is_pointwise == 1) {
         region_outputs[v].push_back(v);
         grouping.groups.push_back({ir::kNoValue, region_outputs[v]});
-      } else if (region_[v] == ir::kNoValue) {
-        grouping.groups.push_back({v, {v}});
       } else {
-        grouping.groups.push_back({v, region_outputs[v]});
+        const bool is_alone = region_[v] == ir::kNoValue;
+        grouping.groups.push_back({v, is_alone ? std::vector{v} : region_outputs[v]});
       }
     }
     grouping.in_memory = in_memory_;

@@ -33,6 +33,9 @@ struct GroupOptions {
   bool decodes_for_many_rows = false;
   // Grouping::rounded_in_memory.
   DataType rounded_in_memory = DataType::kInvalid;
+  // Readers of such a value read the float32 value that it rounds. Matrix units of GPUs need a copy
+  // in 16 bits.
+  bool inlines_roundings = false;
   // Elementwise values that must be stored in memory.
   std::vector<ir::ValueId> held = {};
   // Elementwise values that must be inlined into their readers, whatever work that repeats.
