@@ -52,6 +52,30 @@ ExprPtr JoinIntegers(const std::vector<ExprPtr>& parts) {
   return word;
 }
 
+// Divides dimensions that consist of blocks along the packed index, such as merged heads: the index
+// becomes a coordinate of its own.
+FlatContraction WithDividedBlocks(FlatContraction values, int packed) {
+  const int64_t range = values.indices[packed].range;
+  for (TensorAccess& access : values.accesses) {
+    Tensor tensor = values.tensors[access.tensor];
+    std::vector<int64_t>& dims = tensor.shape.dims;
+    for (size_t d = 0; d < access.coords.size(); ++d) {
+      const Affine block = (access.coords[d] - Affine::Variable(packed)) * Rational(1, range);
+      const bool has_blocks = access.coords[d].coefficient(packed) == 1 && dims[d] % range == 0;
+      if (!has_blocks || block.is_constant() || !block.is_integer()) continue;
+      access.coords[d] = block;
+      access.coords.insert(access.coords.begin() + d + 1, Affine::Variable(packed));
+      dims[d] /= range;
+      dims.insert(dims.begin() + d + 1, range);
+      access.tensor = static_cast<int>(values.tensors.size());
+      values.tensors.push_back(std::move(tensor));
+      break;
+    }
+  }
+  DropUnread(&values);
+  return values;
+}
+
 }  // namespace
 
 ExprPtr Int32Apply(ScalarOp op, ExprPtr a, ExprPtr b) {
@@ -73,7 +97,7 @@ std::optional<PackedFactor> PackedFactor::Make(const FlatContraction& flat, cons
                                                int packed) {
   PackedFactor factor;
   factor.packed_ = packed;
-  factor.values_ = ElementsOf(flat, expr);
+  factor.values_ = WithDividedBlocks(ElementsOf(flat, expr), packed);
   if (!factor.FindMain() || !factor.FindBox() || !factor.DependsOnCoordsOnly()) {
     return std::nullopt;
   }

@@ -55,6 +55,23 @@ TEST(PackMatmul, HalvesTheReducedIndexOfAProductOfMatrices) {
   EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDot16);
 }
 
+// Queries and keys are parts of one tensor, with heads of six elements.
+TEST(PackMatmul, PacksHeadsThatSharePartsOfARow) {
+  const std::string parts =
+      "function (A) -> (O) { X = as_int(A, 32); Q[i, h, k : 5, 3, 6] = =(X[i, 6 * h + k]);"
+      " K[i, h, k : 5, 3, 6] = =(X[i, 6 * h + k + ";
+  const std::string product = "]); O[h, i, j : 3, 5, 5] = +(Q[i, h, k] * K[j, h, k]); }";
+  const auto packed = Pairs(KernelOf(parts + "18" + product, {{DataType::kInt8, {5, 36}}}));
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(Ranges(packed->products), (std::vector<int64_t>{3, 5, 5, 3}));
+  for (const PackedMatmul::Operand& operand : packed->operands) {
+    EXPECT_EQ(operand.kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5, 3, 3}}));
+  }
+  // Blocks that do not begin at multiples of their length have no dimension.
+  EXPECT_FALSE(Pairs(KernelOf(parts + "16" + product, {{DataType::kInt8, {5, 36}}})));
+  EXPECT_FALSE(Pairs(KernelOf(parts + "18" + product, {{DataType::kInt8, {5, 37}}})));
+}
+
 TEST(PackMatmul, MakesTensorsWithZerosAroundThemForPaddedConvolutions) {
   const FlatContraction flat = KernelOf(
       "function (A[C, H], B[K, C, I]) -> (O) { X = as_int(A, 32); P[c, y + 1 : C, H + 2] = =(X[c, "
