@@ -120,9 +120,9 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.grouping.fuse = c->options.Runs("fuse");
   // A value that is computed twice at one size may be computed more often at other sizes.
   if (c->options.tier == Tier::kReady) options.grouping.max_repeats = 1;
-  const std::optional<MatrixFormat> format = FormatOf(c->options.precision);
-  if (format && ElementType(*format) != DataType::kFloat32) {
-    options.grouping.rounded_in_memory = ElementType(*format);
+  // Loss scaling observes where float16 overflows, so those values are always rounded.
+  if (c->options.precision == Precision::kBFloat16) {
+    options.grouping.rounded_in_memory = DataType::kBFloat16;
     options.grouping.inlines_roundings = !c->is_gpu();
   }
   // A matrix unit reads its operands from memory, so decoding them in the kernel does not pay.
