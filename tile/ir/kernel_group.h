@@ -44,6 +44,11 @@ struct Grouping {
   // Values of this 16-bit type are rounded where they are stored, and keep the precision of float32
   // inside a kernel (excess precision). kInvalid: all values are rounded.
   DataType rounded_in_memory = DataType::kInvalid;
+
+  // Returns whether the kernel that computes a value of a 16-bit type rounds it.
+  bool rounds(ValueId value, DataType type) const {
+    return in_memory[value] || type != rounded_in_memory;
+  }
 };
 
 }  // namespace tartan::ir

@@ -78,8 +78,7 @@ class ExprBuilder {
                       const std::vector<RangeConstraint>& guard) const {
     std::string key = absl::StrCat(value);
     for (const Affine& coord : coords) absl::StrAppend(&key, ",", coord.ToString());
-    for (const RangeConstraint& constraint : guard)
-      absl::StrAppend(&key, "|", constraint.ToString());
+    for (const RangeConstraint& c : guard) absl::StrAppend(&key, "|", c.ToString());
     return key;
   }
 
@@ -149,10 +148,8 @@ class ExprBuilder {
     }
     if (elementwise.op == ScalarOp::kIdentity) return operands[0];
     if (elementwise.op == ScalarOp::kCast) {
-      const bool keeps_precision =
-          shape.type == grouping_.rounded_in_memory && !grouping_.in_memory[id];
       const ExprPtr converted = Convert(operands[0], shape.type);
-      return keeps_precision ? converted : RoundTo(converted, shape.type);
+      return grouping_.rounds(id, shape.type) ? RoundTo(converted, shape.type) : converted;
     }
     return WithLogisticFunction(
         MakeApply(elementwise.op, ComputeType(shape.type), std::move(operands)));
