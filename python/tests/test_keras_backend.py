@@ -336,6 +336,13 @@ def test_the_name_is_added_to_keras_list_of_plug_ins(monkeypatch):
     assert names["PLUGGABLE_BACKENDS"] == {"mlx", "openvino", "paddle", "tartan"}
 
 
+@pytest.mark.parametrize("window", ["hann", "hamming"])
+def test_istft_gives_back_the_signal_up_to_its_ends(window):
+    signal = np.random.default_rng(1).standard_normal((2, 64)).astype("float32")
+    spectrum = ops.stft(signal, 16, 4, 16, window=window)
+    np.testing.assert_allclose(ops.istft(spectrum, 16, 4, 16, window=window).numpy(), signal, atol=2e-6)
+
+
 def test_functions_that_keras_3_16_adds():
     """Their operations exist only in Keras 3.16, so they are called directly."""
     import math

@@ -175,11 +175,8 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
     count = frames.shape[-2]
     total = fft_length + (count - 1) * sequence_stride
     at = (np.arange(count)[:, None] * sequence_stride + np.arange(fft_length)).reshape(-1)
-    # Normalizes by the sum of squared windows of frames continued at both ends. Without a window, frames are added
-    # unchanged.
-    weight = np.array([(values[p % sequence_stride::sequence_stride] ** 2).sum() for p in range(total)])
-    if window is None:
-        weight = np.ones(total)
+    # Normalizes by the sum of the squared windows that cover an element. Without a window, frames are added unchanged.
+    weight = np.ones(total) if window is None else np.bincount(at, np.tile(values ** 2, count))
     frames = knp.multiply(frames, from_array(values, frames.dtype))
     flat = reshaped(frames, tuple(frames.shape[:-2]) + (-1,))
     lead = flat.shape[:-1]
