@@ -14,7 +14,7 @@ from tartan._indexing import index_constant
 from tartan._manipulation import broadcast_to, concat, part, ravel, reshape
 from tartan._primitives import first_of, gathered, gathered_elements, ordered, to
 from tartan._rows import ROWS
-from tartan._tensor import Tensor, tile1
+from tartan._tensor import Tensor, state, tile1
 
 
 def _along(x, axis):
@@ -64,7 +64,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 def _checked(indices, size, axis):
     if indices.dtype == "bool" or indices.dtype in _dtypes.FLOATS:
         raise TypeError(f"positions must be integers, not {indices.dtype}")
-    if type(indices) is Tensor and indices._host is not None and indices.size:
+    if type(indices) is Tensor and indices._host is not None and indices.size and not state.has_open_sizes:
         known = indices.numpy()
         if known.min() < -size or known.max() >= size:
             raise IndexError(f"positions from {known.min()} to {known.max()} are out of bounds for axis {axis} with "

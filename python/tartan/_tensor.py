@@ -22,6 +22,7 @@ class _State(threading.local):
     levels = ()  # active tartan.vmap calls (_batching.Level), the innermost last
     rules = None  # custom derivative rules (_gradients._Rule), the latest last
     notes = None  # observer of all operations: add(text or operator, inputs, results, attributes or None, domain)
+    has_open_sizes = False  # known positions beyond a bound are no error, as they follow an unknown size
 
 
 state = _State()

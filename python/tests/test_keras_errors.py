@@ -105,6 +105,16 @@ def test_unknown_sizes_are_none():
         _Calls(lambda x: x + _one(4))(keras.Input((3,)))
 
 
+def test_positions_up_to_an_unknown_length_are_not_out_of_bounds():
+    places = layers.Embedding(20, 4)
+    embed = _Calls(lambda x: x + places(ops.arange(ops.shape(x)[1])))
+    assert embed(keras.Input((None, 4))).shape == (None, None, 4)
+    expected = 1 + ops.convert_to_numpy(places.embeddings)[:5]
+    np.testing.assert_allclose(ops.convert_to_numpy(embed(np.ones((2, 5, 4), "float32"))), [expected, expected])
+    with pytest.raises(IndexError, match="positions from 0 to 100 are out of bounds for axis 0 with size 20"):
+        embed(keras.Input((101, 4)))
+
+
 def test_an_error_of_a_users_function_stays_as_it_is():
     def refuses(x):
         raise ValueError("this is mine")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes without values."""
 
+import re
+
 import numpy as np
 from keras.src import tree
 from keras.src.backend.common import standardize_dtype
@@ -20,6 +22,20 @@ from tartan._tensor import ConcretizationError, Tensor, state
 _SIZES = (83, 89)
 
 
+def _bounds(error):
+    """Returns the part of an error that names positions out of bounds, or None."""
+    found = re.search(r"positions from [^\n]* with size \d+", str(error)) if isinstance(error, IndexError) else None
+    return found and found.group()
+
+
+def _bounds_of(function):
+    try:
+        function()
+    except IndexError as error:
+        return _bounds(error)
+    return None
+
+
 def compute_output_spec(fn, *args, **kwargs):
     """Returns the shapes and dtypes of the results of `fn`, which is called with tensors without values."""
 
@@ -31,10 +47,10 @@ def compute_output_spec(fn, *args, **kwargs):
 
         return tree.map_structure(replace, (args, kwargs))
 
-    def outputs(fill):
-        outer = state.trace
+    def outputs(fill, is_unchecked=False):
+        outer, had_open_sizes = state.trace, state.has_open_sizes
         try:
-            state.trace = _Trace()
+            state.trace, state.has_open_sizes = _Trace(), is_unchecked or had_open_sizes
             some, named = stand_in(placeholder, fill)
             return fn(*some, **named)
         except ConcretizationError:
@@ -43,17 +59,21 @@ def compute_output_spec(fn, *args, **kwargs):
             some, named = stand_in(lambda shape, dtype: from_numpy(np.ones(shape, _dtypes.numpy_dtype(dtype))), fill)
             return fn(*some, **named)
         finally:
-            state.trace = outer
+            state.trace, state.has_open_sizes = outer, had_open_sizes
 
     is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in tree.flatten((args, kwargs)))
+    is_unchecked = False
     with StatelessScope(), SymbolicScope():
         try:
             first = outputs(_SIZES[0])
         except Exception as error:
-            if is_open:
-                _errors.without_sizes(error, _SIZES[0])
-            raise
-        second = outputs(_SIZES[1]) if is_open else first
+            if not is_open or _bounds(error) is None or _bounds(error) == _bounds_of(lambda: outputs(_SIZES[1])):
+                if is_open:
+                    _errors.without_sizes(error, _SIZES[0])
+                raise
+            is_unchecked = True  # positions follow an unknown size
+            first = outputs(_SIZES[0], is_unchecked)
+        second = outputs(_SIZES[1], is_unchecked) if is_open else first
 
     def spec(a, b):
         if not isinstance(a, (Tensor, ComplexTensor)):
