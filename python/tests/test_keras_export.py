@@ -166,9 +166,18 @@ def test_pads_follow_sizes_that_are_odd_or_even(tmp_path):
     check(model, tmp_path, floats(2, 16, 17, 2), floats(1, 23, 12, 2), floats(1, 9, 9, 2))
 
 
+class _Places(layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.table = layers.Embedding(7, 8)  # rows for the longest sentence, not for the sizes of recorded runs
+
+    def call(self, words):
+        return self.table(ops.arange(ops.shape(words)[1]))
+
+
 def test_a_transformer_takes_sentences_of_any_length(tmp_path):
     words = keras.Input((None,), dtype="int32")
-    x = layers.Embedding(20, 8)(words)
+    x = layers.Embedding(20, 8)(words) + _Places()(words)
     x = layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)
     model = keras.Model(words, layers.LayerNormalization()(x))
     found = operators(check(model, tmp_path, *[RANDOM.integers(0, 20, shape).astype("int32") for shape in ((2, 7), (1, 1))]))

@@ -60,12 +60,12 @@ class Recording:
 
 @contextlib.contextmanager
 def _noting(recording, trace):
-    before = (state.notes, state.trace)
-    state.notes, state.trace = recording, trace
+    before = (state.notes, state.trace, state.has_open_sizes)
+    state.notes, state.trace, state.has_open_sizes = recording, trace, True
     try:
         yield
     finally:
-        state.notes, state.trace = before
+        state.notes, state.trace, state.has_open_sizes = before
 
 
 def record(model, signature, shapes, dtypes):
