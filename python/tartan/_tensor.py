@@ -251,8 +251,7 @@ def _compute(wanted, others, becomes_leaf):
     except (ValueError, IndexError) as error:
         if not others:
             raise without_place(error) from None
-        _compute(wanted, [], becomes_leaf)
-        return
+        return _compute(wanted, [], becomes_leaf)
     for equal, host in zip(by_value.values(), hosts):
         leaf = _core.Value.leaf(host) if becomes_leaf else None
         for tensor in equal:
