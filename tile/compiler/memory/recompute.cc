@@ -2,6 +2,8 @@
 #include "tile/compiler/memory/recompute.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -124,14 +126,21 @@ class Search {
     return least.profile.peak > budget_ ? least : Pruned(std::move(least));
   }
 
+  // Drops values until the budget is met, no drop helps or the next one exceeds `most_us`
+  // microseconds of recomputation. Returns the choice with the lowest peak on the way.
+  Choice RunWithin(double most_us) {
+    target_ = budget_;
+    return Reduced(most_us);
+  }
+
  private:
-  // Drops values until the budget is met or no drop helps.
-  Choice Reduced() const {
+  // Drops values until the budget is met, no drop helps or `most_us` is exceeded.
+  Choice Reduced(double most_us = std::numeric_limits<double>::infinity()) const {
     Choice now = *Make({});
     Choice least = now;
     while (least.profile.peak > budget_) {
       std::optional<Choice> next = Best(now);
-      if (!next.has_value()) break;
+      if (!next.has_value() || next->sequence.us > most_us) break;
       now = *std::move(next);
       if (now.profile.peak < least.profile.peak) least = now;
     }
@@ -263,6 +272,24 @@ class Search {
   int64_t target_ = 0;  // bytes; live bytes above it count as excess
 };
 
+std::vector<double> TimesOf(const KernelList& list, const HardwareSettings& settings) {
+  const StepTimes times(settings);
+  std::vector<double> us;
+  for (const Step& step : list.steps) us.push_back(times.Of(list, step));
+  return us;
+}
+
+void Apply(const Rematerializer& rematerializer, const Choice& choice, int64_t peak,
+           KernelList* list) {
+  if (choice.drops.empty()) return;
+  KernelList rematerialized = rematerializer.ListOf(choice.sequence);
+  rematerialized.recomputed.steps =
+      static_cast<int>(rematerialized.steps.size() - list->steps.size());
+  rematerialized.recomputed.us = choice.sequence.us;
+  rematerialized.recomputed.saved_bytes = peak - choice.profile.peak;
+  *list = std::move(rematerialized);
+}
+
 }  // namespace
 
 int64_t ResidentBytes(const KernelList& list) {
@@ -278,17 +305,20 @@ void Recompute(int64_t budget, const HardwareSettings& settings, KernelList* lis
   const int64_t of_runs = std::max<int64_t>(0, budget - ResidentBytes(*list));
   const int64_t peak = PeakOf(LifetimesOf(*list), count).bytes;
   if (peak <= of_runs) return;
-  const StepTimes times(settings);
-  std::vector<double> us;
-  for (const Step& step : list->steps) us.push_back(times.Of(*list, step));
+  const Rematerializer rematerializer(*list, TimesOf(*list, settings));
+  Apply(rematerializer, Search(rematerializer, count, of_runs).Run(), peak, list);
+}
+
+void RecomputeCheapValues(const CheapRecomputation& limits, const HardwareSettings& settings,
+                          KernelList* list) {
+  const auto count = static_cast<int>(list->steps.size());
+  const int64_t peak = PeakOf(LifetimesOf(*list), count).bytes;
+  if (peak < limits.min_peak_bytes) return;
+  const auto target = static_cast<int64_t>(static_cast<double>(peak) * (1 - limits.saved_share));
+  std::vector<double> us = TimesOf(*list, settings);
+  const double most_us = std::accumulate(us.begin(), us.end(), 0.0) * limits.time_share;
   const Rematerializer rematerializer(*list, std::move(us));
-  const Choice choice = Search(rematerializer, count, of_runs).Run();
-  if (choice.drops.empty()) return;
-  KernelList rematerialized = rematerializer.ListOf(choice.sequence);
-  rematerialized.recomputed.steps = static_cast<int>(rematerialized.steps.size()) - count;
-  rematerialized.recomputed.us = choice.sequence.us;
-  rematerialized.recomputed.saved_bytes = peak - choice.profile.peak;
-  *list = std::move(rematerialized);
+  Apply(rematerializer, Search(rematerializer, count, target).RunWithin(most_us), peak, list);
 }
 
 }  // namespace tartan::compiler

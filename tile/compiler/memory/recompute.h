@@ -19,6 +19,17 @@ namespace tartan::compiler {
 // result within the budget is used. Statistics are in KernelList::recomputed.
 void Recompute(int64_t budget, const HardwareSettings& settings, KernelList* list);
 
+struct CheapRecomputation {
+  int64_t min_peak_bytes = 0;  // lists with a lower peak of live bytes keep all values
+  double saved_share = 0;      // share of the peak at which the search ends
+  double time_share = 0;       // limit of recomputation, as a share of the list's predicted time
+};
+
+// Reduces the peak of live bytes within a limit of time instead of memory, with the same greedy
+// search. It ends at either limit.
+void RecomputeCheapValues(const CheapRecomputation& limits, const HardwareSettings& settings,
+                          KernelList* list);
+
 // Bytes that are allocated between runs: states, constants and values computed from constants.
 int64_t ResidentBytes(const KernelList& list);
 

@@ -200,18 +200,29 @@ absl::Status UpdateStates(Compilation* c) {
   return absl::OkStatus();
 }
 
+bool HasStates(const ir::Program& program) {
+  return std::any_of(program.inputs.begin(), program.inputs.end(), [&](ValueId input) {
+    return std::get<ir::Input>(program.values[input].op).next >= 0;
+  });
+}
+
 absl::Status OrderForMemory(Compilation* c) {
   OrderSetup(&c->list);
-  const bool has_states = std::any_of(
-      c->program.inputs.begin(), c->program.inputs.end(),
-      [&](ValueId input) { return std::get<ir::Input>(c->program.values[input].op).next >= 0; });
-  if (has_states) OrderSteps(&c->list);
+  if (HasStates(c->program)) OrderSteps(&c->list);
   return absl::OkStatus();
 }
 
+// Without a budget, only cheap values of large steps are recomputed. Steps in other precisions take
+// a fraction of the time, of which the same values would be a larger share.
 absl::Status RecomputeForMemory(Compilation* c) {
-  if (c->options.memory_budget > 0)
-    Recompute(c->options.memory_budget, c->options.settings, &c->list);
+  constexpr CheapRecomputation kCheap = {int64_t{1} << 30, 0.125, 0.005};
+  const CompileOptions& options = c->options;
+  if (options.memory_budget > 0) {
+    Recompute(options.memory_budget, options.settings, &c->list);
+  } else if (options.tier == Tier::kExact && options.settings.threads > 1 &&
+             options.precision == Precision::kFloat32 && HasStates(c->program)) {
+    RecomputeCheapValues(kCheap, options.settings, &c->list);
+  }
   return absl::OkStatus();
 }
 
@@ -314,7 +325,7 @@ constexpr Pass kPasses[] = {
     {"update-in-place", UpdateStates, false, "writes next values of states in place"},
     {"order-steps", OrderForMemory, true, "orders steps for a low peak of memory"},
     {"recompute", RecomputeForMemory, true,
-     "memory budget: recomputes values that are read late (rematerialization)"},
+     "recomputes values that are read late (rematerialization), for a memory budget or if cheap"},
     {"reuse-operands", ReuseDyingOperands, true,
      "writes large results over operands that nothing reads later"},
     {"share-kernels", ShareEqualKernels, true, "merges kernels that differ only in constants"},

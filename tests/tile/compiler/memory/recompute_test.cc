@@ -68,6 +68,28 @@ TEST(Recompute, LeavesWhatIsWithinTheBudget) {
   EXPECT_EQ(waiting.list.recomputed, RecomputedSteps());
 }
 
+TEST(RecomputeCheapValues, RecomputesWhatTakesALimitedShareOfTheTime) {
+  Waiting waiting(BufferKind::kState);
+  RecomputeCheapValues({3 * kBytes, 0.125, 0.5}, {}, &waiting.list);
+  EXPECT_EQ(Peak(waiting.list), 2 * kBytes);
+  EXPECT_EQ(waiting.list.recomputed.steps, 1);
+  EXPECT_EQ(waiting.list.recomputed.saved_bytes, kBytes);
+  EXPECT_EQ(Simulate(waiting.list)[waiting.result], -1 - waiting.source);
+}
+
+// The value is a copy: one of four steps, none of which takes longer.
+TEST(RecomputeCheapValues, KeepsWhatTakesALargerShareOfTheTime) {
+  Waiting waiting(BufferKind::kState);
+  RecomputeCheapValues({0, 0.125, 0.125}, {}, &waiting.list);
+  EXPECT_EQ(waiting.list.recomputed, RecomputedSteps());
+}
+
+TEST(RecomputeCheapValues, KeepsAllValuesBelowTheLowestPeak) {
+  Waiting waiting(BufferKind::kState);
+  RecomputeCheapValues({3 * kBytes + 1, 0.125, 0.5}, {}, &waiting.list);
+  EXPECT_EQ(waiting.list.recomputed, RecomputedSteps());
+}
+
 TEST(Recompute, MakesNothingOfAStateThatHasChanged) {
   Waiting waiting(BufferKind::kState);
   waiting.list.steps.insert(waiting.list.steps.begin() + 3, FillStep{waiting.source, kFloat, 7});
