@@ -8,8 +8,6 @@ import pathlib
 import re
 import sys
 
-from keras_tartan._names import chosen
-
 # The lines added to each module before an anchor, for Keras 3.15.
 _LISTED = {
     "keras.src.backend": [(
@@ -88,7 +86,7 @@ _COMMON = {
         '    if str(module).startswith("keras.src.backend.") and ".optimizers." in module:\n'
         '        module = "keras.optimizers"\n\n')],
 }
-# The lines with which TARTAN_BACKEND_NAME answers other names.
+# The lines that answer each caller by name, also for TARTAN_BACKEND_NAME.
 _NAMES = ("    return _BACKEND\n",
           '    if _BACKEND == "tartan":\n'
           "        from keras_tartan._names import answer\n\n"
@@ -157,6 +155,5 @@ def install():
     for table in (_COMMON, _PLUGGABLE if is_pluggable else _LISTED):
         for module, added in table.items():
             _layout.setdefault(module, []).extend(added)
-    if chosen():
-        add("keras.src.backend.config", *_NAMES)
+    add("keras.src.backend.config", *_NAMES)
     sys.meta_path.insert(0, _Finder())

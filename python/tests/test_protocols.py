@@ -225,6 +225,33 @@ def test_libraries_that_list_backends_by_name_get_the_name_of_the_option(keras_h
     assert done.stderr.strip().splitlines()[-1].startswith("ImportError: TARTAN_BACKEND_NAME has the backend 'pytorch'")
 
 
+_LISTING = {
+    "comparisons": "if keras.backend.backend() == 'tensorflow': pass\n"
+                   "elif keras.config.backend() == 'jax': pass\nelif 'torch' != keras.backend.backend(): {end}\n",
+    "a tuple": "if keras.backend.backend() not in ('tensorflow', 'torch', 'jax'): {end}\n",
+}
+
+
+@pytest.mark.parametrize("form", _LISTING)
+def test_a_library_that_knows_other_backends_only_gets_a_warning_with_the_option(keras_home, form):
+    library = "import keras\nfor _ in range(2):\n    " + _LISTING[form].replace("\n", "\n    ").rstrip() + "\n"
+    code = f"import sys; sys.path.append({str(keras_home)!r}); import "
+    (keras_home / "picky.py").write_text(library.format(end="raise NotImplementedError"))
+    (keras_home / "calm.py").write_text(library.format(end="pass"))
+    (keras_home / "other.py").write_text("import copy, json, keras, pickle\nname = keras.backend.backend()\n"
+                                         "print(name != 'jax' and name != 'torch' and name == 'tartan', {name: 1}['tartan'])\n"
+                                         "print(type(pickle.loads(pickle.dumps(name))), copy.deepcopy(name), json.dumps(name))\n")
+    run = lambda name, **more: _with_site(code + name, KERAS_HOME=str(keras_home), KERAS_BACKEND="tartan", **more)
+    done = run("picky")
+    assert "UserWarning: picky has no branch for Keras' backend 'tartan'" in done.stderr
+    assert "TARTAN_BACKEND_NAME=picky=torch" in done.stderr and done.stderr.endswith("NotImplementedError\n")
+    done = run("calm")
+    assert done.returncode == 0 and done.stderr.count("UserWarning") == 1, done.stderr
+    assert "UserWarning" not in run("calm", TARTAN_BACKEND_NAME="calm=numpy").stderr
+    done = run("other")
+    assert done.stdout == "True 1\n<class 'str'> tartan \"tartan\"\n" and "UserWarning" not in done.stderr, done.stderr
+
+
 def test_importing_tartan_installs_the_hook(keras_home):
     done = _without_site(_IN_A_SCRIPT.replace("import keras", "import tartan; import keras"), KERAS_HOME=str(keras_home))
     assert done.stdout.split()[:1] == ["tartan"], done.stderr
