@@ -63,6 +63,15 @@ class RanksCommand : public testing::Test {
     return losses;
   }
 
+  // Fails the test unless both logs have the same losses, at least 15.
+  void ExpectSameLosses(const std::string& log, const std::string& other) const {
+    const std::vector<double> a = Losses(log);
+    const std::vector<double> b = Losses(other);
+    ASSERT_EQ(a.size(), b.size());
+    ASSERT_GE(a.size(), 15);
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5 * b[i]) << i;
+  }
+
   // A rank that sends itself a signal once a checkpoint exists, and trains without end until then.
   std::string TrainUntil(const std::string& signal) const {
     return absl::StrCat(
@@ -84,11 +93,7 @@ TEST_F(RanksCommand, TrainsLikeOneProcessAndWritesATrace) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, ContainsRegex("ranks +3; .* of a step are lost to communication"));
   EXPECT_THAT(result.out, ContainsRegex("rank 2 +peak memory [0-9.]+ KiB of the device, "));
-  const std::vector<double> one = Losses("one.jsonl");
-  const std::vector<double> ranks = Losses("ranks.jsonl");
-  ASSERT_EQ(one.size(), ranks.size());
-  ASSERT_GE(one.size(), 30);
-  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(ranks[i], one[i], 1e-5 * one[i]) << i;
+  ExpectSameLosses("ranks.jsonl", "one.jsonl");
   EXPECT_TRUE(std::filesystem::exists(Path("out.onnx")));
   std::stringstream trace;
   trace << std::ifstream(Path("trace.json")).rdbuf();
@@ -100,16 +105,37 @@ TEST_F(RanksCommand, RanksThatKeepPartsOfTheStateTrainLikeOneProcess) {
   const std::string options = "--steps 30 --clip-norm 0.5";
   ASSERT_EQ(RunProgram({"/bin/sh", "-c", Train(options + " --log " + Path("one.jsonl"))}).exit_code,
             0);
-  const std::vector<double> one = Losses("one.jsonl");
   for (const char* shard : {"optimizer", "gradients", "parameters"}) {
     const std::string log = absl::StrCat(shard, ".jsonl");
     const ProgramResult result =
         OnRanks(2, absl::StrCat("exec ", Train(options), " --log ", Path(log), " --shard ", shard));
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    const std::vector<double> ranks = Losses(log);
-    ASSERT_EQ(one.size(), ranks.size());
-    for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(ranks[i], one[i], 1e-5 * one[i]) << i;
+    ExpectSameLosses(log, "one.jsonl");
   }
+}
+
+// Batch normalization, then a matmul.
+std::string NormText() {
+  using train::InitializerText;
+  const std::vector<float> ones(5, 1);
+  const std::vector<float> zeros(5, 0);
+  return absl::StrCat(
+      "graph { name: 'norm' ", onnx::ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
+      InitializerText("scale", {5}, ones), InitializerText("shift", {5}, zeros),
+      InitializerText("mean", {5}, zeros), InitializerText("variance", {5}, ones),
+      InitializerText("w", {5, 3}, train::Numbers(15, 1)),
+      onnx::NodeText("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"}),
+      onnx::NodeText("MatMul", {"n", "w"}, {"y"}), "}");
+}
+
+TEST_F(RanksCommand, StatisticsOfTheWholeBatchTrainLikeOneProcess) {
+  ASSERT_TRUE(WriteFile(Path("model.onnx"), onnx::ModelBytes(NormText())).ok());
+  const std::string options = "--steps 30 --accumulate 2 --sync-batch-norm --log ";
+  ASSERT_EQ(RunProgram({"/bin/sh", "-c", Train(options + Path("one.jsonl"))}).exit_code, 0);
+  const ProgramResult result =
+      OnRanks(4, absl::StrCat("exec ", Train(options + Path("ranks.jsonl"))));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ExpectSameLosses("ranks.jsonl", "one.jsonl");
 }
 
 TEST_F(RanksCommand, RanksWithoutNcclSayWhyTheyUseTheHost) {
