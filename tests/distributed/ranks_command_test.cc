@@ -63,7 +63,7 @@ class RanksCommand : public testing::Test {
     return losses;
   }
 
-  // Fails the test unless both logs have the same losses, at least 15.
+  // Fails the test unless both logs have the same losses, 15 or more.
   void ExpectSameLosses(const std::string& log, const std::string& other) const {
     const std::vector<double> a = Losses(log);
     const std::vector<double> b = Losses(other);
