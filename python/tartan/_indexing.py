@@ -95,6 +95,13 @@ def _parsed(index, shape):
     return result
 
 
+def check_bounds(values, size, axis):
+    """Raises an IndexError if known positions are out of bounds, unless they follow an unknown size."""
+    if values.size and (values.min() < -size or values.max() >= size) and not state.has_open_sizes:
+        raise IndexError(f"positions from {values.min()} to {values.max()} are out of bounds for axis {axis} with "
+                         f"size {size}")
+
+
 def _within(positions, size, axis):
     """Returns known positions after a bounds check."""
     if isinstance(positions, Tensor):
@@ -103,9 +110,7 @@ def _within(positions, size, axis):
         values = positions.numpy()
     else:
         values = positions
-    if values.size and (values.min() < -size or values.max() >= size) and not state.has_open_sizes:
-        raise IndexError(f"positions from {values.min()} to {values.max()} are out of bounds for axis {axis} with "
-                         f"size {size}")
+    check_bounds(values, size, axis)
     if isinstance(positions, Tensor):
         return positions
     return index_constant(np.where(values < 0, values + size, values))

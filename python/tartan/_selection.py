@@ -10,11 +10,11 @@ import numpy as np
 from tartan import _dtypes, _elementwise
 from tartan._call import axis_of, broadcast_shapes, integer, is_scalar, pair, tensor
 from tartan._creation import full
-from tartan._indexing import index_constant
+from tartan._indexing import check_bounds, index_constant
 from tartan._manipulation import broadcast_to, concat, part, ravel, reshape
 from tartan._primitives import first_of, gathered, gathered_elements, ordered, to
 from tartan._rows import ROWS
-from tartan._tensor import Tensor, state, tile1
+from tartan._tensor import Tensor, tile1
 
 
 def _along(x, axis):
@@ -64,11 +64,8 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 def _checked(indices, size, axis):
     if indices.dtype == "bool" or indices.dtype in _dtypes.FLOATS:
         raise TypeError(f"positions must be integers, not {indices.dtype}")
-    if type(indices) is Tensor and indices._host is not None and indices.size and not state.has_open_sizes:
-        known = indices.numpy()
-        if known.min() < -size or known.max() >= size:
-            raise IndexError(f"positions from {known.min()} to {known.max()} are out of bounds for axis {axis} with "
-                             f"size {size}")
+    if type(indices) is Tensor and indices._host is not None:
+        check_bounds(indices.numpy(), size, axis)
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
