@@ -63,12 +63,12 @@ class RanksCommand : public testing::Test {
     return losses;
   }
 
-  // Fails the test unless both logs have the same losses, 15 or more.
+  // Fails the test unless both logs have the same losses, 30 or more.
   void ExpectSameLosses(const std::string& log, const std::string& other) const {
     const std::vector<double> a = Losses(log);
     const std::vector<double> b = Losses(other);
     ASSERT_EQ(a.size(), b.size());
-    ASSERT_GE(a.size(), 15);
+    ASSERT_GE(a.size(), 30);
     for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5 * b[i]) << i;
   }
 
