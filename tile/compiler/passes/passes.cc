@@ -219,7 +219,7 @@ absl::Status RecomputeForMemory(Compilation* c) {
   const CompileOptions& options = c->options;
   if (options.memory_budget > 0) {
     Recompute(options.memory_budget, options.settings, &c->list);
-  } else if (options.tier == Tier::kExact && options.settings.threads > 1 &&
+  } else if (options.tier == Tier::kExact && c->is_gpu() &&
              options.precision == Precision::kFloat32 && HasStates(c->program)) {
     RecomputeCheapValues(kCheap, options.settings, &c->list);
   }
