@@ -63,9 +63,12 @@ hal::ExecutableSource SourceOf(const hal::ExecutableSource& source, const std::v
   return taken;
 }
 
-bool IsFromDisk(const hal::Executable& executable) {
+// True if no launch makes the driver compile. Drivers of GPUs compile whole programs at once, so
+// that running their kernels would prepare nothing.
+bool HasAllKernels(const hal::Executable& executable, const hal::DeviceInfo& info) {
   const hal::CompileStatistics& statistics = executable.statistics();
-  return statistics.cache_misses == 0 && statistics.cache_partial_hits == 0;
+  return info.type == hal::DeviceType::kGpu ||
+         (statistics.cache_misses == 0 && statistics.cache_partial_hits == 0);
 }
 
 absl::StatusOr<BuiltKernels> BuildWhole(hal::Device& device, const hal::ExecutableSource& source) {
@@ -75,7 +78,7 @@ absl::StatusOr<BuiltKernels> BuildWhole(hal::Device& device, const hal::Executab
     built.kernels.push_back({executable, static_cast<int>(k)});
   }
   built.executables = {executable};
-  built.has_all_kernels = IsFromDisk(*executable);
+  built.has_all_kernels = HasAllKernels(*executable, device.info());
   return built;
 }
 
@@ -167,7 +170,7 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
     hal::ExecutablePtr executable = compiled[p];
     if (executable == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(executable, device->Compile(SourceOf(program.source, divided[p])));
-      built.has_all_kernels &= IsFromDisk(*executable);
+      built.has_all_kernels &= HasAllKernels(*executable, device->info());
     }
     for (size_t k = 0; k < divided[p].size(); ++k) {
       built.kernels[divided[p][k]] = {executable, static_cast<int>(k)};
