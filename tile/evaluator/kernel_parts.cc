@@ -140,16 +140,15 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
   if (divided.size() == 1 || processes->is_compiled(program.source)) {
     return BuildWhole(*device, program.source);
   }
-  std::vector<std::function<void()>> waiting;
+  // Waits for the other process that compiles a part; null for parts that none compiles.
+  std::vector<std::function<void()>> waiting(divided.size());
   std::vector<size_t> here;  // the parts that this process compiles
   for (size_t p = 0; p < divided.size(); ++p) {
     const ProgramSource part = PartOf(program, divided[p]);
     if (processes->is_compiled(part.source)) continue;
-    std::function<void()> wait;
-    if (!here.empty()) wait = processes->start(part);
-    (wait ? waiting.push_back(std::move(wait)) : here.push_back(p));
+    if (!here.empty()) waiting[p] = processes->start(part);
+    if (!waiting[p]) here.push_back(p);
   }
-  // Errors are returned only after `waiting`: until then other processes use their parts.
   absl::Status status;
   std::vector<hal::ExecutablePtr> compiled(divided.size());
   for (size_t p : here) {
@@ -160,16 +159,21 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
     if (!status.ok()) break;
     compiled[p] = *std::move(part);
   }
-  for (const auto& wait : waiting) wait();
-  TARTAN_RETURN_IF_ERROR(status);
-  TARTAN_RETURN_IF_ERROR(CheckCancellation());  // the other processes were ended
   BuiltKernels built;
   built.kernels.resize(program.source.kernels.size());
   built.has_all_kernels = true;
+  // Each part is loaded while the later ones compile. An error is returned only after all have
+  // ended: until then other processes use their parts.
   for (size_t p = 0; p < divided.size(); ++p) {
+    if (waiting[p]) waiting[p]();
+    status.Update(CheckCancellation());  // ends the other processes
+    if (!status.ok()) continue;
     hal::ExecutablePtr executable = compiled[p];
     if (executable == nullptr) {
-      TARTAN_ASSIGN_OR_RETURN(executable, device->Compile(SourceOf(program.source, divided[p])));
+      auto loaded = device->Compile(SourceOf(program.source, divided[p]));
+      status.Update(loaded.status());
+      if (!status.ok()) continue;
+      executable = *std::move(loaded);
       built.has_all_kernels &= HasAllKernels(*executable, device->info());
     }
     for (size_t k = 0; k < divided[p].size(); ++k) {
@@ -177,6 +181,7 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
     }
     built.executables.push_back(std::move(executable));
   }
+  TARTAN_RETURN_IF_ERROR(status);
   return built;
 }
 
