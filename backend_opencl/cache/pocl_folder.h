@@ -30,6 +30,9 @@ class PoclFolder {
   // it during the first call.
   void FindWith(const std::string& cache_directory, const std::function<void()>& find);
 
+  // Deletes the folder, which exit does otherwise. PoCL can build nothing afterwards.
+  void Remove();
+
   // Returns why PoCL was given no folder, or Ok if it has one.
   absl::Status status() const;
   // Returns why the caller's $POCL_CACHE_DIR was rejected (another user may write it). Later calls
@@ -54,7 +57,6 @@ class PoclFolder {
  private:
   PoclFolder() = default;
   void Make(const std::string& cache_directory);
-  void Remove();
 
   std::mutex building_;
   std::map<std::string, Program> programs_;

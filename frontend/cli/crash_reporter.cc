@@ -9,9 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "backend_opencl/api/driver_failure.h"
+#include "backend_opencl/cache/pocl_folder.h"
 
 namespace tartan::cli {
 namespace {
@@ -21,6 +25,13 @@ using opencl::Shortage;
 constexpr int kSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
 std::atomic<bool> main_has_ended{false};
+
+// Only the main thread uses it.
+std::vector<std::shared_ptr<const void>>& KeptObjects() {
+  static std::vector<std::shared_ptr<const void>>& objects =
+      *new std::vector<std::shared_ptr<const void>>();
+  return objects;
+}
 
 // Async-signal-safe.
 [[noreturn]] void End(ExitCode code, const char* reason) {
@@ -87,11 +98,19 @@ void InstallCrashReporter() {
 
 int EndProgram(ExitCode code) {
   main_has_ended = true;
-  if (!opencl::IsDriverLost()) return static_cast<int>(code);
+  if (!opencl::IsDriverLost() && KeptObjects().empty()) return static_cast<int>(code);
   std::fflush(stdout);
+  if (!opencl::IsDriverLost()) {
+    opencl::PoclFolder::OfProcess().Remove();
+    _exit(static_cast<int>(code));
+  }
   // Out of memory decides the exit code, even if the command reported the error as one of many and
   // continued.
   _exit(static_cast<int>(ExitCode::kMemory));
+}
+
+void KeepUntilEnd(std::shared_ptr<const void> object) {
+  KeptObjects().push_back(std::move(object));
 }
 
 }  // namespace tartan::cli

@@ -3,6 +3,8 @@
 // abort, crash, call exit and throw in their own threads when memory or disk space runs out.
 #pragma once
 
+#include <memory>
+
 #include "frontend/cli/process/exit_code.h"
 
 namespace tartan::cli {
@@ -12,7 +14,11 @@ namespace tartan::cli {
 void InstallCrashReporter();
 
 // Returns the exit code for main. Ends the process immediately if the driver holds locks that an
-// ordinary exit would wait for.
+// ordinary exit would wait for, or if objects are kept.
 int EndProgram(ExitCode code);
+
+// Keeps an object that the process never destroys. A GPU's driver takes seconds to release the
+// memory of a large training, which the system frees with the process.
+void KeepUntilEnd(std::shared_ptr<const void> object);
 
 }  // namespace tartan::cli

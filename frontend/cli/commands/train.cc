@@ -18,6 +18,7 @@
 #include "frontend/cli/commands/training_log.h"
 #include "frontend/cli/commands/training_memory.h"
 #include "frontend/cli/commands/training_ranks.h"
+#include "frontend/cli/crash_reporter.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/model_inputs.h"
 #include "frontend/cli/terminal.h"
@@ -171,6 +172,19 @@ absl::Status Export(const TrainFlags& flags, train::Trainer& trainer, proto::Tra
   return At(Stage::kFile, onnx::WriteModel(flags.model, flags.export_path, values));
 }
 
+// The memory of a GPU is freed with the process, except where ranks end together.
+absl::StatusOr<std::shared_ptr<train::Trainer>> MakeTrainer(
+    const TrainFlags& flags, const std::shared_ptr<const onnx::OnnxModel>& model,
+    const std::shared_ptr<api::Device>& device) {
+  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<train::Trainer> trainer,
+                          At(Stage::kUsage, train::Trainer::Create(model, device, flags.trainer)));
+  if (flags.trainer.exchange == nullptr && device->info().type == hal::DeviceType::kGpu) {
+    KeepUntilEnd(device);
+    KeepUntilEnd(trainer);
+  }
+  return trainer;
+}
+
 // Trains as the only process, or as the rank of `flags.trainer.exchange`.
 absl::StatusOr<ExitCode> TrainHere(TrainFlags flags, const Context& context) {
   TARTAN_RETURN_IF_ERROR(CheckFiles(flags));
@@ -185,8 +199,7 @@ absl::StatusOr<ExitCode> TrainHere(TrainFlags flags, const Context& context) {
   }
   TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, flags.fit.Check()));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice(flags.precision.matmuls));
-  TARTAN_ASSIGN_OR_RETURN(const auto trainer,
-                          At(Stage::kUsage, train::Trainer::Create(model, device, flags.trainer)));
+  TARTAN_ASSIGN_OR_RETURN(const auto trainer, MakeTrainer(flags, model, device));
   TARTAN_ASSIGN_OR_RETURN(
       const auto log, At(Stage::kFile, TrainingLog::Open(flags.log, context, flags.fit.resume)));
   TARTAN_ASSIGN_OR_RETURN(const auto events, OpenEvents(flags.tensorboard));
