@@ -2,19 +2,24 @@
 #include "frontend/api/background/compiler_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -88,6 +93,33 @@ absl::Status StatusOf(pid_t waited, int status) {
   return absl::InternalError(absl::StrCat("the compiler's process ended with ", code));
 }
 
+// Processes that are ending: nobody waits for a driver that releases its context.
+class EndingProcesses {
+ public:
+  static EndingProcesses& Get() {
+    static EndingProcesses& processes = *new EndingProcesses();  // other threads may outlive main
+    return processes;
+  }
+
+  void Add(pid_t process) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    processes_.push_back(process);
+  }
+
+  // Frees the entries of ended processes in the system's table.
+  void Reap() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    processes_.erase(
+        std::remove_if(processes_.begin(), processes_.end(),
+                       [](pid_t process) { return waitpid(process, nullptr, WNOHANG) != 0; }),
+        processes_.end());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<pid_t> processes_;  // guarded by mutex_
+};
+
 absl::Status CompileStoppable(const std::string& program, int device, bool is_idle,
                               absl::string_view request, IdleTime& time,
                               const Background::ContinueCallback& should_continue) {
@@ -117,10 +149,11 @@ std::string CompilerProgram() { return std::string(EnvironmentValue("TARTAN_COMP
 
 std::unique_ptr<CompilerProcess> CompilerProcess::Start(const std::string& program, int device,
                                                         bool is_idle) {
+  EndingProcesses::Get().Reap();
   const int request = memfd_create("tartan-compile", MFD_CLOEXEC);
   int ends[2] = {-1, -1};
   pid_t process = -1;
-  if (request >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
+  if (request >= 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
     process = Spawn(program, device, is_idle, request, ends[0]);
     close(ends[0]);
   }
@@ -134,9 +167,13 @@ std::unique_ptr<CompilerProcess> CompilerProcess::Start(const std::string& progr
 }
 
 CompilerProcess::~CompilerProcess() {
-  Kill();
+  if (process_ >= 0) {
+    kill(process_, SIGKILL);
+    EndingProcesses::Get().Add(process_);
+  }
+  EndingProcesses::Get().Reap();
   close(request_);
-  if (waiting_ >= 0) close(waiting_);
+  close(waiting_);
 }
 
 void CompilerProcess::Kill() {
@@ -147,14 +184,28 @@ void CompilerProcess::Kill() {
   process_ = -1;
 }
 
+bool CompilerProcess::IsDone() {
+  constexpr int kBetweenLooksMs = 10;
+  pollfd file = {waiting_, POLLIN, 0};
+  if (poll(&file, 1, kBetweenLooksMs) <= 0) return false;
+  char byte = 0;
+  if (recv(waiting_, &byte, 1, MSG_DONTWAIT) == 1) return true;
+  // The process has closed its side, and is about to end.
+  std::this_thread::sleep_for(std::chrono::milliseconds(kBetweenLooksMs));
+  return false;
+}
+
 absl::Status CompilerProcess::Compile(absl::string_view request,
                                       const Background::ContinueCallback& should_continue) {
-  constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
   if (!WriteAll(request_, request)) {
     return absl::UnimplementedError("the request cannot be written to the compiler's process");
   }
-  close(std::exchange(waiting_, -1));
+  shutdown(waiting_, SHUT_WR);
   while (true) {
+    if (IsDone()) {
+      EndingProcesses::Get().Add(std::exchange(process_, -1));
+      return absl::OkStatus();
+    }
     int status = 0;
     const pid_t waited = waitpid(process_, &status, WNOHANG);
     if (waited == process_ || (waited < 0 && errno != EINTR)) {
@@ -165,7 +216,6 @@ absl::Status CompilerProcess::Compile(absl::string_view request,
       Kill();
       return absl::CancelledError("the compilation is no longer needed");
     }
-    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 
@@ -205,6 +255,11 @@ void AwaitRequest() {
   char none = 0;
   while (read(kAwaitedFile, &none, 1) < 0 && errno == EINTR) {
   }
+}
+
+void EndAnswered() {
+  const char byte = 0;
+  if (send(kAwaitedFile, &byte, 1, MSG_NOSIGNAL) == 1) _exit(kCompileDone);
 }
 
 }  // namespace tartan::api

@@ -17,7 +17,8 @@
 namespace tartan::api {
 
 // Command of `tartan` for a compiler process. Its argument is a device index. It reads a request
-// from stdin as soon as the pipe at file descriptor kAwaitedFile is closed.
+// from stdin as soon as the socket at file descriptor kAwaitedFile is closed for writing, and may
+// write a byte into it when it has done its work.
 inline constexpr absl::string_view kCompileCommand = "compile-kernels";
 inline constexpr int kAwaitedFile = 3;
 // Exit codes of that command with a specific meaning.
@@ -35,7 +36,7 @@ class CompilerProcess {
   // starts it. `is_idle` gives it the lowest priority.
   static std::unique_ptr<CompilerProcess> Start(const std::string& program, int device,
                                                 bool is_idle = false);
-  // Kills the process if it is still running.
+  // Kills the process if it is still running, and does not wait for its end.
   ~CompilerProcess();
 
   // Sends a request, at most once; the process compiles it into the disk cache. Returns
@@ -51,10 +52,12 @@ class CompilerProcess {
   CompilerProcess(pid_t process, int request, int waiting)
       : process_(process), request_(request), waiting_(waiting) {}
   void Kill();
+  // True once the process says that it has done its work. Waits for a moment otherwise.
+  bool IsDone();
 
   pid_t process_;      // -1: the process has ended
   const int request_;  // a file, because a pipe would raise SIGPIPE if the reader died
-  int waiting_;        // the process waits until this descriptor is closed
+  int waiting_;        // a socket: the process waits until this side writes no more
 };
 
 // Starts a process for this request. Unimplemented if there is no executable or no memory for it.
@@ -71,5 +74,9 @@ absl::Status CompileInIdleTime(const std::string& program, int device, absl::str
 // The child's side of Start: call it first in the process. Returns when the request can be read
 // from stdin.
 void AwaitRequest();
+
+// Ends this process at once, and lets the other one know that its request is answered: a GPU's
+// driver takes long to release a context. Returns if there is no other process.
+void EndAnswered();
 
 }  // namespace tartan::api

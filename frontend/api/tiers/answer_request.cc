@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/background/compiler_process.h"
 #include "frontend/api/device.h"
 #include "proto/program.pb.h"
 #include "tile/base/status_macros.h"
@@ -31,7 +32,10 @@ absl::Status AnswerCompileRequest(int index, const std::function<std::string()>&
   source.options = parsed.options();
   TARTAN_ASSIGN_OR_RETURN(const auto built, evaluator::CompiledProgram::BuildSerialized(
                                                 parsed.program(), source, device->hal()));
-  return built->has_all_kernels() ? absl::OkStatus() : evaluator::CompileKernels(*built);
+  if (!built->has_all_kernels()) TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*built));
+  // Results of CPUs' drivers reach the disk when the program is destroyed.
+  if (device->info().type == hal::DeviceType::kGpu) EndAnswered();
+  return absl::OkStatus();
 }
 
 }  // namespace tartan::api

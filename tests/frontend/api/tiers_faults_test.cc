@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -242,6 +244,36 @@ TEST_F(TiersFaults, CompilerProcessesHaveNoFilesOfTheCaller) {
   close(inherited);
   EXPECT_NE(ContentOf("open"), "");
   EXPECT_THAT(ContentOf("open"), testing::Not(testing::HasSubstr("weights")));
+}
+
+// The script goes on until the test has ended, and would then fail.
+TEST_F(TiersFaults, ACompilerProcessThatSaysItIsDoneIsNotWaitedFor) {
+  const std::string request = directory_.path() + "/request";
+  const std::string script =
+      Script("cat <&3 > /dev/null; cat > " + request + "; printf x >&3; while [ -e " + request +
+             " ]; do sleep 0.02; done; exit 5");
+  const absl::Status status = CompileInProcess(script, 0, "a request", [] { return true; });
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_EQ(ContentOf("request"), "a request");
+}
+
+TEST_F(TiersFaults, AnAnsweredRequestEndsItsProcessAtOnce) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], kAwaitedFile);
+    EndAnswered();
+    _exit(99);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), kCompileDone);
+  char byte = 1;
+  EXPECT_EQ(recv(ends[0], &byte, 1, MSG_DONTWAIT), 1);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(TiersFaults, AProgramIsFoundCompiledOnceAllItsKernelsAreThoseOfSetupToo) {
