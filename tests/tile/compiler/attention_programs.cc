@@ -242,7 +242,7 @@ TestProgram ProgramOf(const AttentionCase& c) {
               "S[g, r, t, 0 : G, R, T, 1] = +(E[g, r, t, u]); W = E / S; "
               "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }",
           {shape({c.groups, c.heads, c.queries, c.depth}), shape({c.groups, c.keys, c.depth}),
-           shape({c.groups, c.keys, c.depth}), shape({c.queries, c.keys})}};
+           shape({c.groups, c.keys, c.depth}), TensorShape{c.mask, {c.queries, c.keys}}}};
 }
 
 }  // namespace tartan

@@ -30,6 +30,7 @@ struct AttentionCase {
   int64_t depth = 1;
   std::string logits = "P * 0.125";
   DataType type = DataType::kFloat32;
+  DataType mask = DataType::kFloat32;  // type of B
 };
 std::ostream& operator<<(std::ostream& out, const AttentionCase& c);
 

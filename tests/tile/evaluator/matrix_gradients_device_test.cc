@@ -63,23 +63,26 @@ TestProgram GradientProgram(const GradientCase& c) {
 }
 
 // The same with factors that the program itself rounds to bfloat16, as mixed precision in Keras.
-TestProgram ProgramOfNarrowFactors(int64_t batch, int64_t tokens, int64_t depth) {
+// `logits`: an expression of the scores P and of the booleans A[tokens, tokens].
+TestProgram ProgramOfNarrowFactors(int64_t batch, int64_t tokens, int64_t depth,
+                                   const std::string& logits) {
   const TensorShape all = F32({batch, tokens, depth});
   return {"narrow_factors",
-          "function (Q[B, T, D], K[B, U, D], V[B, U, D], G[B, T, D]) -> (O, DV, DQ, DK) { "
-          "QH = as_bfloat(Q); KH = as_bfloat(K); VH = as_bfloat(V); "
-          "PH[b, t, u : B, T, U] = +(QH[b, t, d] * KH[b, u, d]); L = as_float(PH, 32) * 0.125; "
-          "M[b, t, 0 : B, T, 1] = >(L[b, t, u]); E = exp(L - M); "
-          "S[b, t, 0 : B, T, 1] = +(E[b, t, u]); WH = as_bfloat(E / S); "
-          "OH[b, t, d : B, T, D] = +(WH[b, t, u] * VH[b, u, d]); O = as_float(OH, 32); "
-          "C[b, 0, d : B, 1, D] = +(O[b, t, d]); DO = as_bfloat(C * 0.01 - G); "
-          "DV[b, u, d : B, U, D] = +(WH[b, t, u] * DO[b, t, d]); "
-          "D1[b, t, u : B, T, U] = +(DO[b, t, d] * VH[b, u, d]); DW = as_float(D1, 32); "
-          "W = as_float(WH, 32); X[b, t, 0 : B, T, 1] = +(DW[b, t, u] * W[b, t, u]); "
-          "DL = as_bfloat(W * (DW - X) * 0.125); "
-          "DQ[b, t, d : B, T, D] = +(DL[b, t, u] * KH[b, u, d]); "
-          "DK[b, u, d : B, U, D] = +(DL[b, t, u] * QH[b, t, d]); }",
-          {all, all, all, all}};
+          "function (Q[B, T, D], K[B, U, D], V[B, U, D], G[B, T, D], A[T, U]) -> "
+          "(O, DV, DQ, DK) { QH = as_bfloat(Q); KH = as_bfloat(K); VH = as_bfloat(V); "
+          "PH[b, t, u : B, T, U] = +(QH[b, t, d] * KH[b, u, d]); P = as_float(PH, 32); L = " +
+              logits +
+              "; M[b, t, 0 : B, T, 1] = >(L[b, t, u]); E = exp(L - M); "
+              "S[b, t, 0 : B, T, 1] = +(E[b, t, u]); WH = as_bfloat(E / S); "
+              "OH[b, t, d : B, T, D] = +(WH[b, t, u] * VH[b, u, d]); O = as_float(OH, 32); "
+              "C[b, 0, d : B, 1, D] = +(O[b, t, d]); DO = as_bfloat(C * 0.01 - G); "
+              "DV[b, u, d : B, U, D] = +(WH[b, t, u] * DO[b, t, d]); "
+              "D1[b, t, u : B, T, U] = +(DO[b, t, d] * VH[b, u, d]); DW = as_float(D1, 32); "
+              "W = as_float(WH, 32); X[b, t, 0 : B, T, 1] = +(DW[b, t, u] * W[b, t, u]); "
+              "DL = as_bfloat(W * (DW - X) * 0.125); "
+              "DQ[b, t, d : B, T, D] = +(DL[b, t, u] * KH[b, u, d]); "
+              "DK[b, u, d : B, U, D] = +(DL[b, t, u] * QH[b, t, d]); }",
+          {all, all, all, all, TensorShape{DataType::kBool, {tokens, tokens}}}};
 }
 
 // A layer of Keras in mixed precision and a part of its gradient: a convolution of images with
@@ -161,7 +164,10 @@ TEST_P(MatrixGradientsDeviceTest, EqualTheNaiveEvaluatorsFromRecomputedWeights) 
 
 TEST(NarrowFactorsDeviceTest, FuseFactorsOf16BitsWithStrictPrecision) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
-  ExpectFused(ProgramOfNarrowFactors(2, 100, 64), Precision::kFloat32, 2, 2e-2);
+  for (const char* logits : {"P * 0.125", "A ? P * 0.125 : -1000000.0"}) {
+    SCOPED_TRACE(logits);
+    ExpectFused(ProgramOfNarrowFactors(2, 100, 64, logits), Precision::kFloat32, 2, 2e-2);
+  }
 }
 
 TEST(NarrowFactorsDeviceTest, StoreImagesIn16BitsWithChannelsLast) {

@@ -22,17 +22,23 @@ namespace {
 
 using Case = AttentionCase;
 
+constexpr DataType kFloat = DataType::kFloat32;
+
 std::vector<Case> Cases() {
-  return {{"OneBlock", 2, 1, 64, 64, 64},
-          {"OddKeys", 2, 1, 64, 75, 64},
-          {"OddKeysAndRows", 2, 1, 69, 197, 64},
-          {"FewKeys", 2, 1, 64, 9, 32},
-          {"ManyKeys", 2, 1, 64, 256, 32},
-          {"OddDepth", 2, 1, 70, 40, 24},
-          {"LargeHeads", 2, 1, 64, 80, 128},
-          {"Masked", 2, 1, 66, 128, 64, "P * 0.125 + B"},
-          {"Causal", 2, 1, 96, 96, 64, kCausalLogits},
-          {"ThreeHeadsForAKey", 2, 3, 64, 72, 32}};
+  return {
+      {"OneBlock", 2, 1, 64, 64, 64},
+      {"OddKeys", 2, 1, 64, 75, 64},
+      {"OddKeysAndRows", 2, 1, 69, 197, 64},
+      {"FewKeys", 2, 1, 64, 9, 32},
+      {"ManyKeys", 2, 1, 64, 256, 32},
+      {"OddDepth", 2, 1, 70, 40, 24},
+      {"LargeHeads", 2, 1, 64, 80, 128},
+      {"Masked", 2, 1, 66, 128, 64, "P * 0.125 + B"},
+      {"MaskedByBools", 2, 1, 66, 128, 64, "B ? P * 0.125 : -1000000.0", kFloat, DataType::kBool},
+      {"MaskedByBoolsInPairs", 2, 1, 64, 70, 64, "B ? P * 0.125 : -1000000.0", kFloat,
+       DataType::kBool},
+      {"Causal", 2, 1, 96, 96, 64, kCausalLogits},
+      {"ThreeHeadsForAKey", 2, 3, 64, 72, 32}};
 }
 
 compiler::CompileOptions OptionsFor(Precision precision) {

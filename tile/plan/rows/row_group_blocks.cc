@@ -18,13 +18,14 @@ std::vector<int64_t> StridesOf(const poly::FlatContraction& flat,
 }
 
 // Lanes of the widest vectors along an index. More than one only if everything is read and written
-// contiguously, and no condition depends on the position in a row.
+// contiguously, and no condition depends on the position in a row. Booleans, such as those of an
+// attention mask, are loaded lane by lane, and are not stored as vectors.
 int LanesAlong(const poly::FlatContraction& flat, int index) {
   bool plain = flat.constraints.empty() &&
                (!flat.is_reduction() || flat.accumulator_type != DataType::kBool);
   int64_t bytes = 4;
   const auto add = [&](DataType type, const std::vector<int64_t>& strides) {
-    plain = plain && type != DataType::kBool && (strides[index] == 0 || strides[index] == 1);
+    plain = plain && (strides[index] == 0 || strides[index] == 1);
     bytes = std::max(bytes, ByteWidth(type));
   };
   for (const poly::TensorAccess& access : flat.accesses) {
@@ -34,6 +35,7 @@ int LanesAlong(const poly::FlatContraction& flat, int index) {
   }
   for (const poly::Output& output : flat.outputs) {
     add(output.shape.type, StridesOf(flat, flat.output_coords, flat.output_dims));
+    plain = plain && output.shape.type != DataType::kBool;
   }
   poly::VisitExprs(flat, [&](const poly::Expr& expr) {
     plain = plain && !std::holds_alternative<poly::ReadAt>(expr.node) &&
