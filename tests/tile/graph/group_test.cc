@@ -129,6 +129,15 @@ TEST(Group, RecomputesNothingThatAMatmulReads) {
   EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 8}), F32({8, 8})}), ElementsAre("S+Y", "Q", "R"));
 }
 
+TEST(Group, RecomputesFromAValueThatTheSameKernelReadsAnyway) {
+  // The last reduction reads H twice: for the comparison of D, too.
+  const std::string code =
+      "function (A[M, K], B[K, N]) -> (R) { P[i, j : M, N] = +(A[i, k] * B[k, j]);"
+      " H = as_bfloat(P); X[i, 0 : M, 1] = >(H[i, j]); C = H == X; D = H > 1.0;"
+      " E = C && D; F = E ? 2.0 : 1.0; R[i : M] = <(F[i, j]); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 8})}), ElementsAre("H", "X", "R"));
+}
+
 TEST(Group, TakesNoMoreOperationsAfterAReductionThanAllowed) {
   GroupOptions options;
   options.max_epilogue_operations = 1;

@@ -53,7 +53,7 @@ class Epilogue {
       if (IsInside(user)) continue;
       is_read = true;
       may_recompute = may_recompute && MayRecompute(user, v);
-      readers_[stored].insert(in_.regions[user] == ir::kNoValue ? user : in_.regions[user]);
+      readers_[stored].insert(KernelOf(user));
     }
     if (in_.in_memory[v]) stored_.insert(v);
     if (!is_read || !is_epilogue) return;
@@ -63,6 +63,16 @@ class Epilogue {
     } else if (stored_.count(stored) == 0) {
       candidates_.insert(stored);
     }
+  }
+
+  // The value whose kernel computes `v`: an elementwise operation with a single user may be inlined
+  // into it.
+  ValueId KernelOf(ValueId v) const {
+    while (in_.regions[v] == ir::kNoValue && in_.kinds[v] == Kind::kPointwise &&
+           !in_.in_memory[v] && in_.users[v].size() == 1) {
+      v = in_.users[v].front();
+    }
+    return in_.regions[v] == ir::kNoValue ? v : in_.regions[v];
   }
 
   // Returns true if the kernel of `user` needs each element of `v` once, at its own position.
