@@ -37,6 +37,13 @@ std::vector<StmtPtr> OnlineSoftmaxState::Declare() const {
   return statements;
 }
 
+ExprPtr OnlineSoftmaxState::Carry(poly::OnlineRole role, size_t stage, const ExprPtr& of_block,
+                                  const ExprPtr& is_first, std::vector<StmtPtr>* statements) const {
+  if (!plan_.walk.has_value() || !poly::IsInKeyLoop(role)) return of_block;
+  return role == poly::OnlineRole::kMaximum ? Raise(of_block, is_first, statements)
+                                            : Add(stage, of_block, statements);
+}
+
 ExprPtr OnlineSoftmaxState::Raise(const ExprPtr& of_block, const ExprPtr& is_first,
                                   std::vector<StmtPtr>* statements) const {
   const ExprPtr maximum = loop::Var(kMaximum, kNumber);

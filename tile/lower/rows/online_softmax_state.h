@@ -22,6 +22,11 @@ class OnlineSoftmaxState {
 
   std::vector<loop::StmtPtr> Declare() const;
 
+  // Returns a reduction's result; for rows in blocks, the result over all blocks so far. `is_first`
+  // as for Raise.
+  loop::ExprPtr Carry(poly::OnlineRole role, size_t stage, const loop::ExprPtr& of_block,
+                      const loop::ExprPtr& is_first, std::vector<loop::StmtPtr>* statements) const;
+
   // Updates the running maximum with a block's maximum and returns it, as the value to subtract
   // from elements. The work-item that `is_first` of its row (null: it is alone) stores the
   // rescaling factor.

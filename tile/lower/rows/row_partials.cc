@@ -61,6 +61,26 @@ ExprPtr PartialResults::Own() const {
   return loop::Add(loop::Mul(Var("row"), Number(row_threads())), Lane());
 }
 
+ExprPtr PartialResults::Aggregate(const poly::FlatContraction& flat, const ExprPtr& old,
+                                  const ExprPtr& value) {
+  const auto* apply = std::get_if<loop::Apply>(&value->node);
+  if (flat.aggregation == Aggregation::kSum && IsFloat(flat.accumulator_type) && apply != nullptr &&
+      apply->op == ScalarOp::kMul) {
+    return loop::MulAdd(apply->operands[0], apply->operands[1], old);
+  }
+  return loop::ApplyOp(poly::AggregationOp(flat.aggregation), {old, value});
+}
+
+StmtPtr PartialResults::ReduceLanes(Aggregation aggregation, const loop::Type& type) {
+  const ExprPtr acc = loop::Var("acc", type);
+  std::vector<ExprPtr> parts;
+  if (type.lanes == 1) parts.push_back(acc);
+  for (int lane = 0; type.lanes > 1 && lane < type.lanes; ++lane) {
+    parts.push_back(loop::LaneOf(acc, lane));
+  }
+  return loop::MakeDeclare({type.element, 1}, "sum", Tree(aggregation, std::move(parts)));
+}
+
 ExprPtr PartialResults::Tree(Aggregation aggregation, std::vector<ExprPtr> parts) {
   while (parts.size() > 1) {
     const size_t half = (parts.size() + 1) / 2;

@@ -23,6 +23,11 @@ class PartialResults : IndexBuilder {
   // alternate `is_odd`, which selects the array: one must not overwrite what work-items still read.
   std::vector<loop::StmtPtr> Join(Aggregation aggregation, bool is_odd) const;
 
+  // Returns the aggregate of a value and an element; sums of products as multiply-adds.
+  static loop::ExprPtr Aggregate(const poly::FlatContraction& flat, const loop::ExprPtr& old,
+                                 const loop::ExprPtr& value);
+  // Declares "sum", the work-item's partial result: the reduction of "acc" over its lanes.
+  static loop::StmtPtr ReduceLanes(Aggregation aggregation, const loop::Type& type);
   // A reduction tree that pairs elements half the length apart first, as vector instructions do.
   static loop::ExprPtr Tree(Aggregation aggregation, std::vector<loop::ExprPtr> parts);
 

@@ -2,6 +2,7 @@
 #include "tile/lower/rows/row_stage.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 
 constexpr int64_t kMaxUnrolled = 8;
+constexpr int64_t kTogether = 8;  // iterations that load before the first of them stores
 
 // Emits one stage of the fused kernel, for the work-item "lane" of the block's row "row".
 class StageLowerer : IndexBuilder {
@@ -78,7 +80,7 @@ class StageLowerer : IndexBuilder {
   StmtPtr LowerRow() {
     if (!flat_.is_reduction()) {
       if (stage_.inner.empty()) return StoreElement();
-      if (!stage_.result_tile) return ForOwnElements([&] { return StoreElements(); });
+      if (!stage_.result_tile) return StoreRow();
       std::vector<StmtPtr> statements = {
           ForOwnElements([&] { return StoreInTile(); }, [&] { return StoreZeros(); })};
       statements.push_back(FillTile());
@@ -89,7 +91,7 @@ class StageLowerer : IndexBuilder {
     std::vector<StmtPtr> statements = {
         loop::MakeDeclare(type, "acc", loop::Splat(identity, type.lanes), true)};
     statements.push_back(ForOwnElements([&] { return Accumulate(type); }));
-    statements.push_back(ReduceLanes(type));
+    statements.push_back(PartialResults::ReduceLanes(flat_.aggregation, type));
     if (plan_.row_threads > 1) {
       const PartialResults partials(stages_, plan_, type.element);
       Append(partials.Join(flat_.aggregation, is_odd_), &statements);
@@ -97,7 +99,11 @@ class StageLowerer : IndexBuilder {
       statements.push_back(
           loop::MakeDeclare({type.element, 1}, "result", loop::Var("sum", {type.element, 1})));
     }
-    statements.push_back(StoreElement(Carry(type.element, &statements)));
+    const ExprPtr is_first = plan_.row_threads > 1 ? loop::Equals(Var("lane"), Number(0)) : nullptr;
+    const ExprPtr result = loop::Var("result", {type.element, 1});
+    statements.push_back(
+        StoreElement(OnlineSoftmaxState(stages_, plan_)
+                         .Carry(stage_.role, number_, result, is_first, &statements)));
     return loop::MakeBlock(std::move(statements));
   }
 
@@ -114,25 +120,11 @@ class StageLowerer : IndexBuilder {
     });
   }
 
-  // A reduction's result; for rows in blocks, the result over all blocks so far.
-  ExprPtr Carry(DataType type, std::vector<StmtPtr>* statements) const {
-    const ExprPtr result = loop::Var("result", {type, 1});
-    if (!plan_.walk.has_value() || !poly::IsInKeyLoop(stage_.role)) return result;
-    const ExprPtr is_first = plan_.row_threads > 1 ? loop::Equals(Var("lane"), Number(0)) : nullptr;
-    const OnlineSoftmaxState carried(stages_, plan_);
-    return stage_.role == poly::OnlineRole::kMaximum ? carried.Raise(result, is_first, statements)
-                                                     : carried.Add(number_, result, statements);
-  }
-
   // Applies `body` to the work-item's elements of the row, `lanes` at a time. Work-items whose last
   // vector is past the end of the row execute `otherwise` instead, if it is not null.
   template <class Body>
-  StmtPtr ForOwnElements(Body body) {
-    return ForOwnElements(body, [] { return StmtPtr(); });
-  }
-
-  template <class Body, class Otherwise>
-  StmtPtr ForOwnElements(Body body, Otherwise otherwise) {
+  StmtPtr ForOwnElements(
+      Body body, const std::function<StmtPtr()>& otherwise = [] { return nullptr; }) {
     if (stage_.inner.empty()) return body();
     const int64_t full = stage_.Elements() / (stage_.lanes * plan_.row_threads);
     const bool holds = std::any_of(stage_.register_reads.begin(), stage_.register_reads.end(),
@@ -141,7 +133,9 @@ class StageLowerer : IndexBuilder {
     const int64_t iterations = stage_.Iterations(plan_.row_threads);
     std::vector<StmtPtr> statements;
     iteration_ = Var("turn");
-    if (full > 0) {
+    if (part_ != Part::kAll) {
+      statements.push_back(ForChunks(full / kTogether, body));
+    } else if (full > 0) {
       statements.push_back(loop::MakeFor("turn", Number(0), Number(full), AtIteration(body), 1,
                                          iterations > 1 && (holds || iterations <= kMaxUnrolled)));
     }
@@ -154,6 +148,31 @@ class StageLowerer : IndexBuilder {
       is_last_ = false;
     }
     return loop::MakeBlock(std::move(statements));
+  }
+
+  // Stores do not move before loads that may alias them. So some iterations load before any stores.
+  StmtPtr StoreRow() {
+    const int64_t full = stage_.Elements() / (stage_.lanes * plan_.row_threads);
+    const bool may_wait = !loads_first_ && stage_.stores && stage_.register_result < 0 &&
+                          stage_.lanes > 1 && flat_.outputs.size() == 1 && full % kTogether == 0;
+    if (may_wait && full > 0 && plan_.item_rows > 1) part_ = Part::kCompute;
+    StmtPtr row = ForOwnElements([&] { return StoreElements(); });
+    part_ = Part::kAll;
+    return row;
+  }
+
+  template <class Body>
+  StmtPtr ForChunks(int64_t count, Body body) {
+    iteration_ = loop::Add(loop::Mul(Var("chunk"), Number(kTogether)), Var("turn"));
+    const loop::Type type = {ComputeType(flat_.outputs.front().expr->type), stage_.lanes};
+    const ExprPtr zero = Number(0), turns = Number(kTogether);
+    std::vector<StmtPtr> chunk = {loop::MakeArray(type, "together", kTogether)};
+    for (const Part part : {Part::kCompute, Part::kStore}) {
+      part_ = part;
+      chunk.push_back(loop::MakeFor("turn", zero, turns, AtIteration(body), 1, true));
+    }
+    part_ = Part::kAll;
+    return loop::MakeFor("chunk", zero, Number(count), loop::MakeBlock(std::move(chunk)), 1, true);
   }
 
   // A vector of the row; if its second element is past the end of the row, `neutral` replaces it.
@@ -231,31 +250,11 @@ class StageLowerer : IndexBuilder {
     emitter.MoveTo(here_);
     const ExprPtr value = WithinRow(loop::Splat(emitter.Emit(flat_.body), type.lanes),
                                     Identity(flat_.aggregation, type.element));
-    body.push_back(loop::MakeAssign("acc", Aggregate(loop::Var("acc", type), value)));
+    body.push_back(
+        loop::MakeAssign("acc", PartialResults::Aggregate(flat_, loop::Var("acc", type), value)));
     StmtPtr block = loop::MakeBlock(std::move(body));
     const ExprPtr valid = All(indices_, flat_.constraints);
     return valid == nullptr ? block : loop::MakeIf(valid, std::move(block));
-  }
-
-  ExprPtr Aggregate(const ExprPtr& old, const ExprPtr& value) const {
-    const auto* apply = std::get_if<loop::Apply>(&value->node);
-    if (flat_.aggregation == Aggregation::kSum && IsFloat(flat_.accumulator_type) &&
-        apply != nullptr && apply->op == ScalarOp::kMul) {
-      return loop::MulAdd(apply->operands[0], apply->operands[1], old);
-    }
-    return loop::ApplyOp(poly::AggregationOp(flat_.aggregation), {old, value});
-  }
-
-  // Declares "sum", the work-item's partial result: the reduction over the lanes.
-  StmtPtr ReduceLanes(const loop::Type& type) const {
-    const ExprPtr acc = loop::Var("acc", type);
-    std::vector<ExprPtr> parts;
-    if (type.lanes == 1) parts.push_back(acc);
-    for (int lane = 0; type.lanes > 1 && lane < type.lanes; ++lane) {
-      parts.push_back(loop::LaneOf(acc, lane));
-    }
-    return loop::MakeDeclare({type.element, 1}, "sum",
-                             PartialResults::Tree(flat_.aggregation, std::move(parts)));
   }
 
   // For rows with one output element: all work-items of the row compute it, the first one stores
@@ -291,7 +290,8 @@ class StageLowerer : IndexBuilder {
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_);
     std::vector<StmtPtr> stores = StoreOutputs(&emitter, stage_.lanes, &body);
-    if (stage_.stores) Append(std::move(stores), &body);
+    if (part_ == Part::kStore) return loop::MakeBlock(std::move(stores));
+    if (stage_.stores && part_ == Part::kAll) Append(std::move(stores), &body);
     return loop::MakeBlock(std::move(body));
   }
 
@@ -355,6 +355,10 @@ class StageLowerer : IndexBuilder {
       if (stage_.register_result >= 0) {
         body->push_back(Hold(stage_.register_result, std::move(value)));
         value = HeldAt(stage_.register_result);
+      } else if (part_ != Part::kAll) {
+        const DataType type = value->type.element;
+        body->push_back(loop::MakeStore("together", type, Var("turn"), loop::Splat(value, lanes)));
+        value = loop::LoadFrom("together", type, Var("turn"), lanes);
       }
       stores.push_back(loop::MakeStore(
           absl::StrCat("out", o), flat_.outputs[o].shape.type, indices_.Emit(poly::AsAffine(flat)),
@@ -374,6 +378,7 @@ class StageLowerer : IndexBuilder {
   const Position here_;
   ExprPtr iteration_;  // the iteration for which statements are emitted
   bool is_last_ = false;
+  enum class Part { kAll, kCompute, kStore } part_ = Part::kAll;  // of iterations; see StoreRow
   int64_t own_row_ = 0;  // number of the current row among the work-item's rows
 };
 
