@@ -23,9 +23,10 @@ constexpr int64_t kTileAlignment = 1 << 10;  // bytes, alignment of tiles
 constexpr int64_t kItemRegisters = 255;      // maximum registers per work-item
 // Adjacent columns of a row per work-item and vector: four work-items share a row.
 constexpr int64_t kLanes = 2;
-// Factor on the predicted time if there are many work-groups. Separate GEMMs then take two to three
-// times their prediction, this kernel only a little more (H100, tf32, ViT with 32 images: 85, 60
-// and 60 us instead of 27, 30 and 30; this kernel 100 instead of 90).
+// Factor on the predicted time if not all work-groups are resident at once. Separate kernels then
+// take two to three times their prediction, this one only a little more. H100, tf32, ViT with 32
+// images: GEMMs 85, 60 and 60 us instead of 27, 30 and 30; this kernel 100 instead of 90. H200,
+// bfloat16, GPT with 8 x 256 tokens: separate kernels 46 us instead of 28, this one 18.
 constexpr double kManyGroups = 0.75;
 // Microseconds for a launch outside of a megakernel: it divides the launches around it into two
 // megakernels. Empirical.
@@ -209,7 +210,7 @@ class TensorCoreRowPlanner {
     const int64_t by_memory = settings_.matrix_local_bytes / local_bytes;
     const int64_t by_registers = gpu::kUnitRegisters / (kItemRegisters * plan.Threads());
     const int64_t resident = std::min(by_memory, by_registers);
-    const bool are_many = plan.GroupCount() > 2 * resident * settings_.compute_units;
+    const bool are_many = plan.GroupCount() > resident * settings_.compute_units;
     const double alone = machine.launch_us + us(resident) * (are_many ? kManyGroups : 1);
     const bool is_in_sequence =
         settings_.batches_launches && plan.RegisterWords() <= kMaxBatchWords &&
