@@ -87,7 +87,8 @@ constexpr absl::string_view kRoundFragment =
 // Loads the work-item's elements of a left tile along rows for all four slices. A slice has two
 // rows, eight apart, at two K positions, four apart.
 constexpr absl::string_view kFragments =
-    R"(static inline void tt_fragments_tf32(uint* to, const __local float* left) {
+    R"(static inline __attribute__((always_inline))
+void tt_fragments_tf32(uint* to, const __local float* left) {
   const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32 % 4;
   const __local float* first = left + ($FIRST_ROW);
   const __local float* second = left + ($SECOND_ROW);
@@ -99,7 +100,8 @@ constexpr absl::string_view kFragments =
 }
 )";
 constexpr absl::string_view kMultiply =
-    R"(static inline void $NAME(float* total, const __local $T* left, const __local $T* right) {
+    R"(static inline __attribute__((always_inline))
+void $NAME(float* total, const __local $T* left, const __local $T* right) {
 #if $HAS_WARP_GROUPS
 $LOAD_LEFT  __asm__ volatile("$HIDDENwgmma.fence.sync.aligned;" ::: "memory");
   ulong b = tt_tile_place(right, $FURTHER_ROWS);
