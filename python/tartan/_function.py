@@ -237,7 +237,7 @@ class _Program:
             if self.better is not None:
                 replaced, self.program, self.better = self.program, self.better, None
                 self.memory, self.tier = None, "exact"
-            memory = [v.on_device() for v in self.variables]
+            memory = [v.memory_on(device) for v in self.variables]
             if self.memory is None or any(a is not b for a, b in zip(self.memory, memory)):
                 self.program.bind(memory + self.kept)
                 self.memory, self.watched = memory, None
