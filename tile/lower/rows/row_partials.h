@@ -23,7 +23,7 @@ class PartialResults : IndexBuilder {
   // alternate `is_odd`, which selects the array: one must not overwrite what work-items still read.
   std::vector<loop::StmtPtr> Join(Aggregation aggregation, bool is_odd) const;
 
-  // Returns the aggregate of a value and an element; sums of products as multiply-adds.
+  // Returns the aggregate of a value and an element; for a sum, a multiply-add if it can.
   static loop::ExprPtr Aggregate(const poly::FlatContraction& flat, const loop::ExprPtr& old,
                                  const loop::ExprPtr& value);
   // Declares "sum", the work-item's partial result: the reduction of "acc" over its lanes.
