@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/tensor_node.h"
 
+#include <atomic>
 #include <utility>
 
 namespace tartan::api {
@@ -28,6 +29,11 @@ TensorNode::~TensorNode() {
       pending.push_back(std::move(input));
     }
   }
+}
+
+uint64_t TensorNode::NextNumber() {
+  static std::atomic<uint64_t> next = 0;
+  return next.fetch_add(1, std::memory_order_relaxed);
 }
 
 absl::Span<const NodeResult> InputsOf(const TensorNode& node) {

@@ -2,6 +2,7 @@
 // The graph node that a lazy tensor refers to. Internal to frontend/api.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -55,6 +56,8 @@ struct TensorNode {
   // Releases the nodes that only this node owns iteratively, because chains of nodes may be long.
   ~TensorNode();
 
+  // Nodes are numbered as they are made, so a node's number is greater than its inputs' numbers.
+  const uint64_t number = NextNumber();
   std::string name;  // name of a placeholder or constant; the caller's node name for an application
   std::vector<TensorShape> shapes;  // one per result
   std::variant<PlaceholderNode, ConstantNode, ApplicationNode, LoopNode> kind;
@@ -70,6 +73,9 @@ struct TensorNode {
   // Values computed on the host so far, one per result.
   mutable std::mutex host_mutex;
   mutable std::vector<std::optional<HostTensor>> host_values;
+
+ private:
+  static uint64_t NextNumber();
 };
 
 // The inputs of an application or a loop; empty for other nodes.

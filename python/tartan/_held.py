@@ -32,8 +32,10 @@ def sharing_with(wanted):
     pending = [t for t in [ref() for ref in _recent.tensors] if t is not None and t._host is None]
     _recent.tensors.clear()
     _recent.tensors.extend(weakref.ref(t) for t in pending)
-    held = [t for t in pending if t._depth >= _LONG_CHAIN or t.size <= _FEW_ELEMENTS]
-    if not held:
+    if not pending:
         return []
-    sharing = set(_core.sharing_among([t._value for t in wanted], [t._value for t in held]))
-    return [t for t in held if t._value in sharing]
+    sharing = set(_core.sharing_among([t._value for t in wanted], [t._value for t in pending]))
+    if not sharing:
+        return []
+    held = [t for t in pending if t._value in sharing]
+    return [t for t in held if t._depth >= _LONG_CHAIN or t.size <= _FEW_ELEMENTS]

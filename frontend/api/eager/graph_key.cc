@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/eager/graph_key.h"
 
+#include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -104,6 +106,8 @@ std::vector<Tensor> SharingAmong(absl::Span<const Tensor> tensors,
                                  absl::Span<const Tensor> candidates) {
   // `shares` says of a node whether its graph has operations of the graphs of `tensors`.
   std::unordered_map<const TensorNode*, bool> shares;
+  // Nodes made before the first operation of `tensors` share none, and are not visited.
+  uint64_t first = std::numeric_limits<uint64_t>::max();
   const auto visit = [&](const TensorNode* root, bool is_wanted) {
     std::vector<std::pair<const TensorNode*, bool>> stack = {{root, false}};
     while (!stack.empty()) {
@@ -114,7 +118,12 @@ std::vector<Tensor> SharingAmong(absl::Span<const Tensor> tensors,
         bool any = is_wanted && !inputs.empty();
         for (const NodeResult& input : inputs) any = any || shares.at(input.node.get());
         shares[node] = any;
-      } else if (shares.count(node) == 0) {
+        if (is_wanted && !inputs.empty()) first = std::min(first, node->number);
+      } else if (shares.count(node) > 0) {
+        continue;
+      } else if (!is_wanted && node->number < first) {
+        shares[node] = false;
+      } else {
         stack.emplace_back(node, true);
         for (const NodeResult& input : inputs) stack.emplace_back(input.node.get(), false);
       }
