@@ -167,6 +167,18 @@ def test_switch_and_loops_in_a_captured_step():
         tartan.function(lambda x: ops.while_loop(lambda v: v > 1.0, lambda v: v / 2.0, x))(np.float32(3))
 
 
+def test_a_loop_of_loops_that_is_too_long_for_a_captured_step_is_refused_after_one_iteration():
+    calls = []
+
+    def body(x):
+        calls.append(x)
+        return ops.fori_loop(0, 100, lambda i, v: ops.tanh(v) + 0.5 ** i, x)
+
+    with pytest.raises(NotImplementedError, match="1000 iterations with .* operations in a row each is too long"):
+        tartan.function(lambda x: ops.while_loop(lambda v: v > 1.0, body, (x,), maximum_iterations=1000))(np.float32(3))
+    assert len(calls) == 1
+
+
 class _Halving(layers.Layer):
     """Divides by two until all elements are at most 1: a loop whose length depends on values."""
 

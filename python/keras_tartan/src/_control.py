@@ -14,6 +14,9 @@ from tartan import _dtypes
 from keras_tartan.src._type import constant
 from tartan._tensor import Tensor, operator, state
 
+_MOST_ITERATIONS = 1000  # of a loop in a captured step
+_LONGEST_CHAIN = 50_000  # operations that depend on each other, of a loop in a captured step
+
 
 def _where(condition, a, b):
     if a is b or not isinstance(a, (Tensor, KerasVariable, int, float, bool, np.ndarray)):
@@ -119,15 +122,25 @@ def _step(body, values):
 
 def _masked_loop(cond, body, values, going, limit, done):
     """Runs the maximum number of steps; values stop changing once the condition fails."""
-    if limit is None or limit - done > 1000:
+    if limit is None or limit - done > _MOST_ITERATIONS:
         raise NeedsValues(
             "while_loop whose condition depends on tensors, in a captured step, needs `maximum_iterations` of "
-            "at most 1000 in the tartan backend; or compile with run_eagerly=True")
-    for _ in range(done, limit):
+            f"at most {_MOST_ITERATIONS} in the tartan backend; or compile with run_eagerly=True")
+    before = _depth(values)
+    for left in range(limit - done, 0, -1):
         after = _step(body, values)
         values = tree.map_structure(lambda new, old: _where(going, new, cast(old, new.dtype)), after, values)
         going = operator("And", [going, cast(cond(*values), "bool")])
+        if left == limit - done and (_depth(values) - before) * left > _LONGEST_CHAIN:
+            raise NeedsValues(
+                f"while_loop of up to {left} iterations with {_depth(values) - before} operations in a row each is too long for "
+                "a captured step in the tartan backend; compile with run_eagerly=True")
     return values
+
+
+def _depth(values):
+    """Returns the number of pending operations of which the last depends on all others."""
+    return builtins.max((value._depth for value in tree.flatten(values) if isinstance(value, Tensor)), default=0)
 
 
 def fori_loop(lower, upper, body_fun, init_val):
