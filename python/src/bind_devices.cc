@@ -132,7 +132,8 @@ void BindPrograms(nb::module_& module) {
       .def("wait", [](const api::PendingOutputs& c) { return Unlocked([&] { return c.Wait(); }); });
   nb::class_<Cancellation>(module, "Cancellation", "Cancels a compilation.")
       .def(nb::init<>())
-      .def("cancel", &Cancellation::Cancel);
+      .def("cancel", &Cancellation::Cancel)
+      .def_prop_ro("is_cancelled", &Cancellation::is_cancelled);
   nb::class_<DeviceProgram>(module, "Program",
                             "Computes outputs and next states from inputs and states.")
       .def_static("create", &MakeProgram, nb::arg("device"), nb::arg("inputs"), nb::arg("states"),

@@ -220,6 +220,9 @@ class Cancellation:
 
     def cancel(self) -> None: ...
 
+    @property
+    def is_cancelled(self) -> bool: ...
+
 class Program:
     """Computes outputs and next states from inputs and states."""
 

@@ -7,7 +7,9 @@ import atexit
 import functools
 import os
 import threading
+import time
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +26,8 @@ from tartan._types import _R
 # the background and replace them between two runs. With TARTAN_TIER=exact, the first run waits for them.
 _EXACT_AFTER = 3
 _background = set()  # compiling threads
+_improvements = set()  # cancellations of compilations of exact kernels
+_EXIT_SECONDS = 3.0  # for which the end of the process waits for exact kernels; the next process finds those on disk
 
 
 def first_tier():
@@ -33,7 +37,13 @@ def first_tier():
 
 @atexit.register
 def _wait_for_background():
-    """Waits for compiling threads, because drivers crash if the process ends while they compile."""
+    """Waits for compiling threads, because drivers crash if the process ends while they compile. Exact kernels are
+    cancelled after a while."""
+    end = time.monotonic() + _EXIT_SECONDS
+    for thread in list(_background):
+        thread.join(max(end - time.monotonic(), 0))
+    for cancellation in list(_improvements):
+        cancellation.cancel()
     for thread in list(_background):
         thread.join()
 
@@ -209,23 +219,34 @@ class _Program:
         self.memory = None
 
     def improve(self, device):
-        """Compiles exact kernels in a background thread."""
+        """Compiles exact kernels in a background thread, until nobody has the program any more."""
         inputs, states, values, name = self.parts
+        cancellation = _core.Cancellation()
+        program = weakref.ref(self, lambda _: cancellation.cancel())
+        _improvements.add(cancellation)
 
         def work():
             try:
-                better = _core.Program.create(device, inputs, states, values, name, "exact", apart=True)
-                with self.lock:
-                    if self.place is device:
-                        self.better = better
+                better = _core.Program.create(device, inputs, states, values, name, "exact", apart=True,
+                                              cancellation=cancellation)
+                improved = program()
+                if improved is not None:
+                    improved._take(better, device)
             except Exception as error:  # the ready kernels stay in use, and the user is warned
-                warnings.warn(f"{name} continues with slower kernels, because exact ones failed: {error}", RuntimeWarning)
+                if not cancellation.is_cancelled:
+                    warnings.warn(f"{name} continues with slower kernels, because exact ones failed: {error}", RuntimeWarning)
             finally:
+                _improvements.discard(cancellation)
                 _background.discard(thread)
 
         thread = threading.Thread(target=work, name=f"tartan compiles {name}", daemon=True)
         _background.add(thread)
         thread.start()
+
+    def _take(self, better, device):
+        with self.lock:
+            if self.place is device:
+                self.better = better
 
     def run(self, hosts, watched=None):
         """Starts a run. `watched` has lists of variables: the core's program then has an event for each list."""

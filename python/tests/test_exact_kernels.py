@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A computation that runs often enough gets exact (shape-specialised) kernels, regardless of where its operands are."""
 
+import gc
 import os
 import pathlib
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+import types
 
 import numpy as np
 import pytest
@@ -162,3 +166,34 @@ def test_a_function_without_exact_kernels_says_why(monkeypatch):
             np.testing.assert_array_equal(np.asarray(f(np.ones(3, "f4"))), np.full(3, 3, "f4"))
         for thread in list(_function._background):
             thread.join()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("ends", ["collected", "process"])
+def test_exact_kernels_that_nobody_needs_any_more_are_cancelled(ends, monkeypatch):
+    from tartan import _core, _function
+
+    create, began = _core.Program.create, threading.Event()
+
+    def compile_for_ever(*args, apart=False, cancellation=None, **options):
+        while apart and not cancellation.is_cancelled:
+            began.set()
+            time.sleep(0.01)
+        return create(*args, cancellation=cancellation, **options)
+
+    monkeypatch.setattr(_function, "_core", types.SimpleNamespace(
+        **{n: getattr(_core, n) for n in dir(_core) if not n.startswith("__") and n != "Program"},
+        Program=types.SimpleNamespace(create=compile_for_ever)))
+    monkeypatch.setattr(_function, "_EXIT_SECONDS", 0.1)
+    f = tartan.function(lambda x: x * 5, name="five")
+    for _ in range(4):
+        np.testing.assert_array_equal(np.asarray(f(np.ones(3, "f4"))), np.full(3, 5, "f4"))
+    assert began.wait(60)
+    if ends == "collected":
+        del f
+        gc.collect()
+        for thread in list(_function._background):
+            thread.join(60)
+    else:
+        _function._wait_for_background()
+    assert not _function._background and not _function._improvements

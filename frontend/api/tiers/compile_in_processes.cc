@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/api/background/compiler_process.h"
+#include "tile/base/cancellation.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
@@ -41,9 +42,9 @@ absl::Status CompileInProcesses(const Device& device, const proto::Program& prog
 }
 
 absl::Status CompileSeparately(const Device& device, const proto::Program& program) {
-  return CompileInProcesses(device, program, [] {
+  return CompileInProcesses(device, program, [cancellation = Cancellation::OfThread()] {
     IdleTime::OfProcess().MayWork();  // stops and continues the compiler
-    return true;
+    return cancellation == nullptr || !cancellation->is_cancelled();
   });
 }
 

@@ -16,8 +16,8 @@ namespace tartan::api {
 absl::Status CompileInProcesses(const Device& device, const proto::Program& program,
                                 const Background::ContinueCallback& should_continue);
 
-// The same for a compilation that always completes once it has started: process exit waits for it.
-// Otherwise short processes would never get exact (shape-specialised) kernels.
+// The same for a compilation that stops only if this thread's work is cancelled
+// (tile/base/cancellation.h). Kernels compiled before are on disk.
 absl::Status CompileSeparately(const Device& device, const proto::Program& program);
 
 }  // namespace tartan::api
