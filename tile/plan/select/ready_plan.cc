@@ -181,7 +181,7 @@ class ReadyPlanner {
         plan_.unroll[v] /= 2;
       }
     } else if (flat_.is_reduction()) {
-      AlongReduced();
+      if (!AlongReduced()) AlongRead();
     } else if (v >= 0) {
       Squares(v);
     }
@@ -235,16 +235,30 @@ class ReadyPlanner {
     return -1;
   }
 
-  // Chooses a tile whose vector lanes hold partial results along a reduced index.
-  void AlongReduced() {
+  // Chooses a tile whose vector lanes hold partial results along a reduced index. Returns false if
+  // there is none.
+  bool AlongReduced() {
     const int r = ReducedVector();
-    if (r < 0) return;
+    if (r < 0) return false;
     Vectorize(r, Lanes(), 1);
     int64_t left = kRows * kVectors;
     for (int i = OutputCount(); i-- > 0 && left > 1;) {
       if (!MayUnroll(i) || kernel_.constrained[i] || !IsUsedAgainAlong(i)) continue;
       plan_.unroll[i] = Rows(i, std::min(left, kRows));
       left /= plan_.unroll[i];
+    }
+    return true;
+  }
+
+  // Chooses vectors along an output index along which reads are contiguous. Results are stored one
+  // by one. An example is the gradient by a filter [co, ci, k0, k1] of images with channels last.
+  void AlongRead() {
+    for (int v = 0; v < OutputCount(); ++v) {
+      if (!MayVectorize(v) || !IsFollowed(v) || !AreClean(v) || RowIndex(v) < 0) continue;
+      const int64_t lanes = Fitting(Range(v), Lanes());
+      Vectorize(v, lanes, Fitting(Range(v) / lanes, kVectors));
+      plan_.unroll[RowIndex(v)] = Rows(RowIndex(v), kRows);
+      return;
     }
   }
 
