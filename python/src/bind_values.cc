@@ -44,9 +44,13 @@ std::vector<Tensor> Operands(const nb::sequence& inputs) {
 
 using AttributeList = std::vector<std::pair<std::string, onnx::AttributeValue>>;
 
+// Number of operations that this thread has applied.
+thread_local int64_t applied = 0;
+
 std::vector<Tensor> ApplyOperator(const std::string& name, const nb::sequence& inputs,
                                   AttributeList attributes, int outputs, const std::string& domain,
                                   int64_t opset, api::EagerRuntime* runtime) {
+  ++applied;
   const std::vector<Tensor> operands = Operands(inputs);
   const onnx::SingleNode call{name, domain, opset, std::move(attributes), outputs};
   absl::StatusOr<std::vector<Tensor>> results;
@@ -70,6 +74,7 @@ api::Function FunctionOf(const std::variant<std::string, api::Function>& tile,
 std::vector<Tensor> ApplyTile(const std::variant<std::string, api::Function>& tile,
                               const nb::sequence& inputs, const std::string& name,
                               bool refuses_infeasible) {
+  ++applied;
   const api::Function function = FunctionOf(tile, name);
   const std::vector<Tensor> operands = Operands(inputs);
   std::vector<Tensor> results = ValueOrRaise(function.Apply(operands, name));
@@ -156,6 +161,7 @@ void BindValues(nb::module_& module) {
   module.def("apply_operator", &ApplyOperator, nb::arg("name"), nb::arg("inputs"),
              nb::arg("attributes"), nb::arg("outputs") = 1, nb::arg("domain") = "",
              nb::arg("opset") = 0, nb::arg("runtime").none() = nb::none());
+  module.def("applied", [] { return applied; });
   module.def("loop", &LoopOf, nb::arg("states"), nb::arg("slices"), nb::arg("next_states"),
              nb::arg("rows"), nb::arg("operands"), nb::arg("iterations"), nb::arg("reversed"));
   module.attr("min_loop_iterations") = api::kMinLoopIterations;

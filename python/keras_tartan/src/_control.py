@@ -10,12 +10,12 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 from keras_tartan.src._values import NeedsValues, _is_traced, cast, convert_to_tensor
-from tartan import _dtypes
+from tartan import _core, _dtypes
 from keras_tartan.src._type import constant
 from tartan._tensor import Tensor, operator, state
 
 _MOST_ITERATIONS = 1000  # of a loop in a captured step
-_LONGEST_CHAIN = 50_000  # operations that depend on each other, of a loop in a captured step
+_MOST_OPERATIONS = 100_000  # of a loop in a captured step
 
 
 def _where(condition, a, b):
@@ -52,6 +52,8 @@ def _chosen(condition, taken, other):
     scope = get_stateless_scope() if in_stateless_scope() else None
     if trace is not None:
         for variable in list(taken.writes) + [v for v in other.writes if v not in taken.writes]:
+            if taken.writes.get(variable) is other.writes.get(variable) is trace.writes.get(variable):
+                continue  # written before
             before = trace.read(variable)
             a, b = taken.writes.get(variable, before), other.writes.get(variable, before)
             if a is not b:
@@ -126,21 +128,16 @@ def _masked_loop(cond, body, values, going, limit, done):
         raise NeedsValues(
             "while_loop whose condition depends on tensors, in a captured step, needs `maximum_iterations` of "
             f"at most {_MOST_ITERATIONS} in the tartan backend; or compile with run_eagerly=True")
-    before = _depth(values)
+    before = _core.applied()
     for left in range(limit - done, 0, -1):
         after = _step(body, values)
         values = tree.map_structure(lambda new, old: _where(going, new, cast(old, new.dtype)), after, values)
         going = operator("And", [going, cast(cond(*values), "bool")])
-        if left == limit - done and (_depth(values) - before) * left > _LONGEST_CHAIN:
+        if left == limit - done and (_core.applied() - before) * left > _MOST_OPERATIONS:
             raise NeedsValues(
-                f"while_loop of up to {left} iterations with {_depth(values) - before} operations in a row each is too long for "
-                "a captured step in the tartan backend; compile with run_eagerly=True")
+                f"while_loop of up to {left} iterations, the first of which has {_core.applied() - before} operations, is too "
+                "long for a captured step in the tartan backend; compile with run_eagerly=True")
     return values
-
-
-def _depth(values):
-    """Returns the number of pending operations of which the last depends on all others."""
-    return builtins.max((value._depth for value in tree.flatten(values) if isinstance(value, Tensor)), default=0)
 
 
 def fori_loop(lower, upper, body_fun, init_val):
