@@ -89,8 +89,10 @@ _COMMON = {
 # The lines that answer each caller by name, also for TARTAN_BACKEND_NAME.
 _NAMES = ("    return _BACKEND\n",
           '    if _BACKEND == "tartan":\n'
-          "        from keras_tartan._names import answer\n\n"
-          "        return answer()\n")
+          '        if "_answer" not in globals():\n'
+          "            global _answer\n"  # layers call it for each attribute; an import statement takes longer
+          "            from keras_tartan._names import answer as _answer\n\n"
+          "        return _answer()\n")
 _SUPPORTED = 'pip install "keras>=3.15,<3.17"'
 _layout = {}  # filled by install()
 
