@@ -131,6 +131,23 @@ TEST_F(DeviceProgramTest, KernelsAreExactAtOnceUnlessTheDeviceSaysOtherwise) {
   }
 }
 
+TEST_F(DeviceProgramTest, TheHostBeginsWithMillionsOfElementsOfStates) {
+  if (device_->info().type != hal::DeviceType::kCpu) GTEST_SKIP() << "only CPUs start on the host";
+  DeviceOptions options;
+  options.use_disk_cache = false;
+  const auto device = Device::Open("", options);
+  ASSERT_TRUE(device.ok()) << device.status();
+  const auto tier = [&](int64_t elements) {
+    const Tensor x = Tensor::Placeholder("x", {kFloat, {elements}});
+    const Tensor next = Call("function (X) -> (N) { N = X + 1; }", {x})[0];
+    auto made = DeviceProgram::Create(*device, {{}, {{x, next}}, {}, "step"}, nullptr,
+                                      CompileWhere::kSoonest);
+    return made.ok() ? std::string((*made)->tier()) : made.status().ToString();
+  };
+  EXPECT_EQ(tier(int64_t{4} << 20), "host");
+  EXPECT_EQ(tier(int64_t{64} << 20), "ready");
+}
+
 TEST_F(DeviceProgramTest, TheHostUpdatesStatesUntilThereAreExactKernels) {
   if (device_->info().type != hal::DeviceType::kCpu) GTEST_SKIP() << "only CPUs start on the host";
   DeviceOptions options;

@@ -18,21 +18,24 @@ using HostProgramPtr = std::shared_ptr<const HostProgram>;
 // Limits on the elements of a host program; beyond them it is not considered, as it would be slow
 // or need too much memory.
 constexpr int64_t kMaxInputElements = int64_t{1} << 21;
+constexpr double kMaxInputElementsPerMs = 1 << 13;  // 64 MB of float32 in 2 s
 constexpr double kMaxElements = 1 << 27;
 constexpr double kMaxElementsPerMs = 1 << 17;
 constexpr double kMaxComputedPerMs = 1 << 18;  // also counts each iteration of a loop
 
-bool HasSmallInputs(const proto::Program& program) {
+bool HasSmallInputs(const proto::Program& program, double most_ms) {
+  const auto most =
+      std::max(kMaxInputElements, static_cast<int64_t>(kMaxInputElementsPerMs * most_ms));
   int64_t elements = 0;
   for (const proto::Program::Input& input : program.inputs()) {
     int64_t count = 1;
     for (const int64_t dim : input.shape().dims()) {
-      if (dim > kMaxInputElements) return false;
+      if (dim > most) return false;
       count *= dim;
-      if (count > kMaxInputElements) return false;
+      if (count > most) return false;
     }
     elements += count;
-    if (elements > kMaxInputElements) return false;
+    if (elements > most) return false;
   }
   return true;
 }
@@ -107,7 +110,7 @@ absl::StatusOr<HostProgramPtr> MakeHostProgram(const proto::Program& program,
                                                double most_ms, int64_t times,
                                                const lang::Function* tree) {
   const bool is_bounded = !std::isinf(most_ms);
-  if (is_bounded && !HasSmallInputs(program)) return nullptr;
+  if (is_bounded && !HasSmallInputs(program, most_ms)) return nullptr;
   TARTAN_ASSIGN_OR_RETURN(HostParts bound, BindWhole(program, options.in_float64, tree));
   if (is_bounded && !HasFewElements(bound, most_ms)) return nullptr;
   TARTAN_ASSIGN_OR_RETURN(HostProgramPtr host, HostProgram::Create(std::move(bound)));
