@@ -62,17 +62,18 @@ def ctc_loss(target, output, target_length, output_length, mask_index=0):
     jumps = knp.not_equal(extended, before)
     start = knp.broadcast_to(from_array(np.arange(width) < 2), (rows, width))
 
-    def scores(t):
-        return knp.take_along_axis(logs[:, t], extended, 1)
+    # One gather for all steps: a gather per step has a scatter of all classes per step as its gradient.
+    places = knp.broadcast_to(knp.expand_dims(extended, 1), (rows, steps, width))
+    scores = transposed(knp.take_along_axis(logs, places, 2), [1, 0, 2])
 
-    alpha = knp.where(start, scores(0), none)
+    alpha = knp.where(start, scores[0], none)
     gap = knp.broadcast_to(none, (rows, 2))
     for t in range(1, steps):
         padded = knp.concatenate([gap, alpha], 1)
         one_back, two_back = padded[:, 1:-1], knp.where(jumps, padded[:, :-2], none)
         total = knp.logaddexp(knp.logaddexp(alpha, one_back), two_back)
         alive = knp.expand_dims(knp.less(t, output_length), -1)
-        alpha = knp.where(alive, knp.add(total, scores(t)), alpha)
+        alpha = knp.where(alive, knp.add(total, scores[t]), alpha)
     last = knp.expand_dims(knp.multiply(target_length, 2), -1)
     ends = knp.concatenate([last, knp.maximum(knp.subtract(last, 1), 0)], 1)
     found = knp.take_along_axis(alpha, ends, 1)
