@@ -9,7 +9,7 @@ import pytest
 os.environ.setdefault("KERAS_BACKEND", "tartan")
 import keras_tartan  # noqa: F401, E402
 import keras  # noqa: E402
-from keras import layers  # noqa: E402
+from keras import layers, ops  # noqa: E402
 
 import tartan  # noqa: E402
 from tartan import _core  # noqa: E402
@@ -76,6 +76,37 @@ def test_the_body_of_a_scan_is_captured_once():
     assert len(calls) == 1
     assert total.item() == 499500
     assert before.numpy()[:4].tolist() == [0, 0, 1, 3]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_keras_scan_in_a_captured_function_is_a_loop_with_gradients(reverse):
+    calls = []
+
+    def step(carry, row):
+        calls.append(1)
+        h = ops.tanh(row[0] * carry["h"] + row[1])
+        return {"h": h}, (h * h, carry["h"])
+
+    def loss(h, a, b):
+        carry, (squares, before) = ops.scan(step, {"h": h}, (a, b), reverse=reverse)
+        doubled = ops.map(lambda x: x * 2, squares)
+        return ops.sum(carry["h"]) + ops.sum(doubled[:7]) + ops.sum(before * a)
+
+    arguments = [ops.convert_to_tensor(x) for x in (_values(4), _values(_STEPS, 4), _values(_STEPS, 4))]
+    work = tartan.value_and_grad(loss, argnums=(0, 1, 2))
+    value, gradients = work(*arguments)
+    calls.clear()
+    found, found_gradients = tartan.function(work)(*arguments)
+    assert len(calls) == 1
+    np.testing.assert_allclose(float(found), float(value), rtol=1e-5)
+    for ours, theirs in zip(found_gradients, gradients):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_keras_scan_whose_carry_grows_is_an_error_in_a_captured_function():
+    function = tartan.function(lambda x: ops.scan(lambda c, row: ((c, row), row), x[0], x)[0])
+    with pytest.raises(ValueError, match="2 tensors for one of 1"):
+        function(ops.ones((_STEPS, 3)))
 
 
 def test_a_step_that_assigns_to_a_variable_is_captured_one_by_one():

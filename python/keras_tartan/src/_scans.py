@@ -6,6 +6,7 @@ import builtins
 from keras.src import tree
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._values import convert_to_tensor
+from tartan._control import looped
 
 
 def _slices(tensors, i):
@@ -31,6 +32,31 @@ def map(f, xs):
     return scan(lambda _, x: ((), f(x)), (), xs)[1]
 
 
+def _step(f, carry, row):
+    carry, result = f(carry, row)
+    if result is None:
+        result = tree.map_structure(lambda x: knp.zeros_like(x), carry)
+    return carry, result
+
+
+def _looped(f, carry, xs, steps, reverse):
+    """Returns what `scan` does, or None if its steps must be captured one by one."""
+    found = []
+
+    def step(inner, rows):
+        row = None if xs is None else tree.pack_sequence_as(xs, rows)
+        after, result = _step(f, tree.pack_sequence_as(carry, inner), row)
+        if len(tree.flatten(after)) != len(inner):
+            raise ValueError(f"scan: `f` returned a carry of {len(tree.flatten(after))} tensors for one of {len(inner)}")
+        found[:] = [result]
+        return [[convert_to_tensor(x) for x in tree.flatten(part)] for part in (after, result)]
+
+    made = looped(step, tree.flatten(carry), [] if xs is None else tree.flatten(xs), steps, reverse)
+    if made is None:
+        return None
+    return tree.pack_sequence_as(carry, made[0]), tree.pack_sequence_as(found[0], made[1])
+
+
 def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
@@ -41,11 +67,12 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
     xs = tree.map_structure(convert_to_tensor, xs) if xs is not None else None
     carry = tree.map_structure(convert_to_tensor, init)
     steps = int(length) if length is not None else _length(xs)
+    made = _looped(f, carry, xs, steps, reverse)
+    if made is not None:
+        return made
     results = []
     for i in builtins.reversed(range(steps)) if reverse else range(steps):
-        carry, result = f(carry, None if xs is None else _slices(xs, i))
-        if result is None:
-            result = tree.map_structure(lambda x: knp.zeros_like(x), carry)
+        carry, result = _step(f, carry, None if xs is None else _slices(xs, i))
         results.append(result)
     if reverse:
         results.reverse()
