@@ -103,6 +103,19 @@ def test_keras_scan_in_a_captured_function_is_a_loop_with_gradients(reverse):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_kernels_copy_the_carry_of_each_step_in_order(monkeypatch):
+    monkeypatch.setenv("TARTAN_TIER", "exact")
+    function = tartan.function(lambda x: tartan.scan(lambda c, row: (c * 0.5 + row, c), x[0] * 0, x))
+    for _ in range(2):
+        x, carry, expected = _values(_STEPS, 300), np.zeros(300, "float32"), []
+        for row in x:
+            expected.append(carry)
+            carry = carry * np.float32(0.5) + row
+        last, before = function(tartan.asarray(x))
+        np.testing.assert_allclose(before.numpy(), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(last.numpy(), carry, rtol=1e-5, atol=1e-6)
+
+
 def test_a_keras_scan_whose_carry_grows_is_an_error_in_a_captured_function():
     function = tartan.function(lambda x: ops.scan(lambda c, row: ((c, row), row), x[0], x)[0])
     with pytest.raises(ValueError, match="2 tensors for one of 1"):

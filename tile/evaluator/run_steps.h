@@ -15,8 +15,13 @@ namespace tartan::evaluator {
 
 using Buffers = std::vector<hal::BufferPtr>;
 
-// A recording of consecutive launches, or a fill or copy.
-using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
+// Consecutive launches, and copies among them.
+struct RecordedSteps {
+  hal::RecordingPtr recording;
+  std::vector<bool> is_launch;  // per step of the recording
+};
+
+using Command = std::variant<RecordedSteps, compiler::FillStep, compiler::CopyStep>;
 
 // Allocates arenas and creates a sub-buffer for every buffer of a region that does not fill its
 // arena; other buffers are unchanged. Uses the arenas in `shared` if they are large enough, and

@@ -96,6 +96,8 @@ void MarkLaunchBatches(const HardwareSettings& settings, KernelList* list) {
   int first = -1;
   int before = -1;  // kernel of the previous step, or -1 if it cannot be in a sequence
   for (const Step& step : list->steps) {
+    // CPUs execute copies in launch batches.
+    if (machine.is_cpu && std::holds_alternative<CopyStep>(step)) continue;
     const auto* launch = std::get_if<LaunchStep>(&step);
     const bool is_short = launch != nullptr && may_be[launch->kernel] && !launch->fills_registers &&
                           IsShort(*launch, groups[launch->kernel], machine);
