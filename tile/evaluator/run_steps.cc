@@ -61,8 +61,8 @@ absl::Status AddViews(const CompiledProgram& program, const CompiledProgram::Reg
   return absl::OkStatus();
 }
 
-// Whether a copy is recorded with the launches before it. On a CPU, it would otherwise divide their
-// launch batch, and wake the driver's thread twice. Not measured on GPUs.
+// Returns whether a copy is recorded with the launches before it. On a CPU, it would otherwise
+// divide their launch batch, and wake the driver's thread twice. Not measured on GPUs.
 bool JoinsLaunches(const CompiledProgram& program, const compiler::CopyStep& copy) {
   return program.device()->info().type == hal::DeviceType::kCpu &&
          program.list().buffers[copy.to].bytes > 0;
