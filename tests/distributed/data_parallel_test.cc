@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/resident/device_program.h"
+#include "frontend/train/ranks/joined_sums.h"
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/distributed/train_on_ranks.h"
 #include "tests/frontend/onnx/model_text.h"
@@ -23,6 +26,37 @@ TEST_F(DataParallel, TwoRanksHaveTheCurveOfOneProcess) { CompareWithOneProcess(2
 TEST_F(DataParallel, AddsBucketsWhileTheBackwardPassGoesOn) {
   trainer_.bucket_bytes = 1;  // a bucket for each parameter
   CompareWithOneProcess(3);
+}
+
+// Each update needs the sum of the weights. A copy of it would follow the backward pass.
+TEST_F(DataParallel, TheWeightOfABatchIsWrittenInPlace) {
+  const auto placeholder = [](const char* name, DataType type, std::vector<int64_t> dims) {
+    return api::Tensor::Placeholder(name, {type, std::move(dims)});
+  };
+  const api::Tensor joined = placeholder("joined", DataType::kFloat32, {train::kJoinedCount});
+  const api::Tensor healthy = placeholder("healthy", DataType::kBool, {});
+  const api::Tensor weight = placeholder("weight", DataType::kFloat32, {});
+  const api::Tensor skipped = placeholder("skipped", DataType::kInt32, {});
+  const auto next = train::NextJoined(joined, healthy, weight, skipped);
+  ASSERT_TRUE(next.ok()) << next.status();
+  const auto device = api::Device::Open();
+  const auto program = api::DeviceProgram::Create(
+      *device, {{healthy, weight, skipped}, {{joined, *next}}, {}, "joined"});
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ((*program)->StateUses()[0].steps.size(), 1);
+  const auto state = api::DeviceTensor::FromHost(
+      **device, HostTensor::FromVector<float>(joined.shape(), {2, 7, 7}));
+  ASSERT_TRUE((*program)->Bind({*state}).ok());
+  const auto run = [&](bool is_healthy, int skipped_steps) {
+    EXPECT_TRUE((*program)
+                    ->Start({HostTensor::FromVector<uint8_t>(healthy.shape(), {is_healthy}),
+                             HostTensor::FromVector<float>(weight.shape(), {3}),
+                             HostTensor::FromVector<int32_t>(skipped.shape(), {skipped_steps})})
+                    .ok());
+    return state->ToHost()->ToDoubles();
+  };
+  EXPECT_THAT(run(true, 0), testing::ElementsAre(5, 0, 0));
+  EXPECT_THAT(run(false, 4), testing::ElementsAre(5, 1, 4));
 }
 
 TEST_F(DataParallel, FourRanksHaveTheCurveOfOneProcess) { CompareWithOneProcess(4); }

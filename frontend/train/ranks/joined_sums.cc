@@ -20,8 +20,7 @@ absl::StatusOr<api::Tensor> NextJoined(const api::Tensor& joined, const api::Ten
   return api::Apply(
       "function (J, OK, W, S) -> (R) { A = OK ? W : as_float(0, 32); "
       "B = S > 0 ? as_float(1, 32) : as_float(0, 32); C = as_float(S, 32); "
-      "K[i : 3] = +(J[i]), i < 1; PA[i : 3] = +(A[]), i < 1; PB[i + 1 : 3] = +(B[]), i < 1; "
-      "PC[i + 2 : 3] = +(C[]), i < 1; R = K + PA + PB + PC; }",
+      "I = index(J, 0); R = I == 0 ? J + A : (I == 1 ? B : C); }",
       {joined, healthy, weight, skipped}, "joined");
 }
 

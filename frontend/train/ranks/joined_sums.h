@@ -22,8 +22,8 @@ absl::StatusOr<api::Tensor> WeightOf(const LossTerms& terms);
 // The seed of the loss, 1 if it is undefined, times the weight of the batch. With joint statistics
 // a gradient depends on the examples of all ranks, so each rank weighs its loss, not its gradients.
 absl::StatusOr<api::Tensor> WeightedSeed(const api::Tensor& seed, const api::Tensor& weight);
-// Returns `joined` after a batch. `skipped` is the number of steps since the loss was not finite,
-// with this one.
+// Returns `joined` after a batch, which a kernel can write in place. `skipped` is the number of
+// steps since the loss was not finite, with this one.
 absl::StatusOr<api::Tensor> NextJoined(const api::Tensor& joined, const api::Tensor& healthy,
                                        const api::Tensor& weight, const api::Tensor& skipped);
 // `sum` + `gradient` * `weight`, which is 1 if it is undefined; `sum` if not `healthy`. An
