@@ -2,6 +2,7 @@
 #include "distributed/trace.h"
 
 #include <chrono>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,7 +12,7 @@ namespace tartan::distributed {
 namespace {
 
 constexpr size_t kMostSpans = 200000;
-constexpr const char* kLanes[] = {"device", "communication", "training"};
+constexpr const char* kLanes[] = {"device", "communication", "training", "updates"};
 
 }  // namespace
 
@@ -28,7 +29,7 @@ void Trace::Add(Lane lane, const char* name, int64_t start_ns, int64_t end_ns) {
 std::string Trace::EventsOf(int64_t rank) const {
   std::vector<std::string> events = {absl::StrFormat(
       R"({"name":"process_name","ph":"M","pid":%d,"args":{"name":"rank %d"}})", rank, rank)};
-  for (int lane = 0; lane < 3; ++lane) {
+  for (size_t lane = 0; lane < std::size(kLanes); ++lane) {
     events.push_back(
         absl::StrFormat(R"({"name":"thread_name","ph":"M","pid":%d,"tid":%d,"args":{"name":"%s"}})",
                         rank, lane, kLanes[lane]));

@@ -13,7 +13,7 @@ int64_t NowNs();
 
 class Trace {
  public:
-  enum Lane { kDevice, kCommunication, kTraining };
+  enum Lane { kDevice, kCommunication, kTraining, kUpdates };
 
   // Times are relative to `start_ns`, which all ranks take at the same moment.
   explicit Trace(int64_t start_ns) : start_ns_(start_ns) {}

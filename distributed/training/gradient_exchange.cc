@@ -144,19 +144,46 @@ class Exchange : public train::GradientExchange {
 
   absl::Status Sum(const api::Device& device,
                    absl::Span<const train::GradientBucket> buckets) override {
-    const int64_t start = NowNs();
-    TARTAN_ASSIGN_OR_RETURN(const hal::EventPtr all_computed, device.queue()->Mark());
+    TARTAN_RETURN_IF_ERROR(StartSums(device, buckets));
+    return FinishSums();
+  }
+
+  absl::Status StartSums(const api::Device& device,
+                         absl::Span<const train::GradientBucket> buckets) override {
+    sums_ = {};
+    sums_.start_ns = NowNs();
+    TARTAN_ASSIGN_OR_RETURN(sums_.all_computed, device.queue()->Mark());
     for (train::GradientBucket bucket : buckets) {
-      if (bucket.computed == nullptr) bucket.computed = all_computed;
+      if (bucket.computed == nullptr) bucket.computed = sums_.all_computed;
       TARTAN_RETURN_IF_ERROR(StartSum(bucket).status());
+      sums_.ends.push_back(started_.size());
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status WaitForSum(size_t bucket) override {
+    if (bucket + 1 == sums_.ends.size()) TARTAN_RETURN_IF_ERROR(WaitUntilComputed());
+    for (size_t r = bucket == 0 ? 0 : sums_.ends[bucket - 1]; r < sums_.ends[bucket]; ++r)
+      TARTAN_RETURN_IF_ERROR(started_[r]->Wait());
+    sums_.received_ns = NowNs();
+    return absl::OkStatus();
+  }
+
+  absl::Status TraceUpdate(const hal::EventPtr& done) override {
+    if (!trace_.has_value()) return absl::OkStatus();
+    TARTAN_RETURN_IF_ERROR(done->Wait());
+    trace_->Add(Trace::kUpdates, "update", sums_.received_ns, NowNs());
+    return absl::OkStatus();
+  }
+
+  absl::Status FinishSums() override {
     const std::vector<hal::EventPtr> reduced = std::exchange(started_, {});
     if (reduced.empty()) return absl::OkStatus();
     // The reductions of one bucket begin when all is computed. A second thread that waits for the
     // device would only take the driver's locks.
-    const bool is_one_bucket = buckets.size() == 1;
-    if (!is_one_bucket) TARTAN_RETURN_IF_ERROR(all_computed->Wait());
-    int64_t computed_ns = NowNs();
+    const bool is_one_bucket = sums_.ends.size() == 1;
+    if (!is_one_bucket) TARTAN_RETURN_IF_ERROR(WaitUntilComputed());
+    int64_t computed_ns = sums_.computed_ns;
     std::vector<hal::Timing> timings;
     for (const hal::EventPtr& event : reduced) {
       TARTAN_ASSIGN_OR_RETURN(timings.emplace_back(), event->GetTiming());
@@ -167,8 +194,8 @@ class Exchange : public train::GradientExchange {
     times_.lost_s += static_cast<double>(end - computed_ns) * 1e-9;
     if (!trace_.has_value()) return absl::OkStatus();
     TARTAN_RETURN_IF_ERROR(TraceGathers());
-    trace_->Add(Trace::kTraining, "start steps", last_end_ns_, start);
-    trace_->Add(Trace::kTraining, "wait for gradients", start, NowNs());
+    trace_->Add(Trace::kTraining, "start steps", last_end_ns_, sums_.start_ns);
+    trace_->Add(Trace::kTraining, "wait for gradients", sums_.start_ns, NowNs());
     trace_->Add(Trace::kDevice, "compute", last_end_ns_, computed_ns);
     trace_->Add(Trace::kDevice, "wait for ranks", computed_ns, end);
     for (const hal::Timing& timing : timings)
@@ -245,6 +272,13 @@ class Exchange : public train::GradientExchange {
   }
 
  private:
+  absl::Status WaitUntilComputed() {
+    if (sums_.computed_ns > 0) return absl::OkStatus();
+    TARTAN_RETURN_IF_ERROR(sums_.all_computed->Wait());
+    sums_.computed_ns = NowNs();
+    return absl::OkStatus();
+  }
+
   // Adds the gathers that were started to the time line. Waits for them.
   absl::Status TraceGathers() {
     for (const hal::EventPtr& event : std::exchange(gathers_, {})) {
@@ -257,7 +291,16 @@ class Exchange : public train::GradientExchange {
   const std::shared_ptr<HostCommunicator> owner_;
   HostCommunicator& communicator_;
   bool is_open_ = false;
-  std::vector<hal::EventPtr> started_;  // reductions that Sum waits for
+  std::vector<hal::EventPtr> started_;  // reductions that FinishSums waits for
+  // The sums of StartSums. Times are 0 until they are known.
+  struct Sums {
+    hal::EventPtr all_computed;
+    std::vector<size_t> ends;  // by bucket: the number of reductions in `started_` up to its last
+    int64_t start_ns = 0;
+    int64_t computed_ns = 0;
+    int64_t received_ns = 0;  // of the last WaitForSum
+  };
+  Sums sums_;
   std::vector<hal::EventPtr> gathers_;  // for the time line
   train::ExchangeTimes times_;
   std::optional<Trace> trace_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/api/device_queue.h"
 #include "frontend/train/initialize.h"
 #include "tile/base/status_macros.h"
 
@@ -24,8 +25,6 @@ namespace {
 
 // Maximum number of compilations of a program with a smaller share of the budget.
 constexpr int kMaxAttempts = 3;
-
-constexpr char kUpdateName[] = "update";
 
 // Programs divide the shared scratch differently, so their sub-buffers overlap, which some drivers
 // do not support.
@@ -152,6 +151,10 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
     made.states.push_back(found->second);
   }
   TARTAN_RETURN_IF_ERROR(Compile(std::move(graph), name, &made));
+  if (name == kUpdateName && UpdatesEarly()) {
+    made.queue = std::make_shared<api::DeviceQueue>(device->hal());
+    made.program->UseQueue(made.queue);
+  }
   if (made.HasBuckets()) {
     TARTAN_RETURN_IF_ERROR(FitArenas(made));
     TARTAN_RETURN_IF_ERROR(BindBuckets(&made));
@@ -209,9 +212,11 @@ std::vector<const TrainerPrograms::Program*> TrainerPrograms::All() const {
 
 int64_t TrainerPrograms::ScratchBytes(const Program* more) const {
   const int64_t added = more == nullptr ? 0 : more->program->memory().scratch;
-  if (MayShareScratch(*device)) return std::max(scratch.bytes(), added);
-  int64_t bytes = added;
-  for (const Program* program : All()) bytes += program->program->memory().scratch;
+  const bool is_shared = MayShareScratch(*device);
+  int64_t bytes = is_shared ? std::max(scratch.bytes(), added) : added;
+  for (const Program* program : All()) {
+    if (!is_shared || program->queue != nullptr) bytes += program->program->memory().scratch;
+  }
   return bytes;
 }
 
@@ -251,14 +256,15 @@ TrainingMemory TrainerPrograms::Memory(const Program* more) const {
 }
 
 absl::Status TrainerPrograms::Bind(Program* made) {
-  if (!MayShareScratch(*device)) return made->program->Bind(made->states);
+  if (!MayShareScratch(*device) || made->queue != nullptr) return made->program->Bind(made->states);
   if (made->program->memory().scratch <= scratch.bytes())
     return made->program->Bind(made->states, &scratch);
   std::vector<Program*> others;
   for (auto* programs : {&steps, &evaluations}) {
     for (auto& [key, program] : *programs) others.push_back(&program);
   }
-  others.insert(others.end(), {&norms, &apply});
+  others.push_back(&norms);
+  if (apply.queue == nullptr) others.push_back(&apply);
   for (const Program* other : others) {
     if (other->program != nullptr) TARTAN_RETURN_IF_ERROR(other->program->Unbind());
   }
@@ -323,15 +329,7 @@ absl::Status TrainerPrograms::CountBatch(double rate, const Program* step) {
   }
   if (batches % options.accumulate != 0) return absl::OkStatus();
   if (plan.accumulates) {
-    if (apply.program == nullptr) {
-      if (plan.joins) TARTAN_RETURN_IF_ERROR(plan.shards ? MakeShards() : MakeJoinedSums());
-      const std::vector<Parameter>& whole = updated.empty() ? parameters : updated;
-      TARTAN_ASSIGN_OR_RETURN(StepGraph graph,
-                              BuildApply(plan.shards ? shards->segments : whole, plan));
-      TARTAN_ASSIGN_OR_RETURN(apply, Make(std::move(graph), kUpdateName));
-    }
-    if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks(step));
-    TARTAN_RETURN_IF_ERROR(plan.shards ? ApplyShard(rate) : apply.program->Start({Numbers(rate)}));
+    TARTAN_RETURN_IF_ERROR(Update(rate, step));
   }
   ++updates;
   return absl::OkStatus();

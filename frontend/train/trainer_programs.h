@@ -17,6 +17,7 @@
 #include "frontend/train/memory/training_memory.h"
 #include "frontend/train/ranks/gradient_arena.h"
 #include "frontend/train/ranks/shards.h"
+#include "frontend/train/ranks/update_spans.h"
 #include "frontend/train/step_profile.h"
 #include "frontend/train/train_step.h"
 #include "frontend/train/trainer_options.h"
@@ -25,10 +26,11 @@ namespace tartan::train {
 
 // Prefix of the names of states that are parameters.
 inline constexpr char kParameterState[] = "parameter/";
+inline constexpr char kUpdateName[] = "update";  // of the program that applies gradients
 
 // The value converted to another type with the same shape.
 HostTensor Converted(const HostTensor& value, const TensorShape& shape);
-// A key that is equal for equal batch shapes.
+// Equal for equal batch shapes.
 std::string KeyOf(const BatchShapes& shapes);
 
 struct TrainerPrograms {
@@ -38,6 +40,7 @@ struct TrainerPrograms {
     std::vector<api::DeviceTensor> states;  // bound states
     // index of a state that depends on the loss only (for DeviceProgram::memory)
     std::optional<size_t> turn;
+    std::shared_ptr<api::DeviceQueue> queue;  // its own; null: the device's queue, shared scratch
     int seeds = 0;
     std::optional<int64_t> classes;
     // If a rank keeps a part of the gradients: the states that are gradients, with the tensor of
@@ -71,6 +74,7 @@ struct TrainerPrograms {
   // The joined parameters of the update program, and their states. Empty: it has all parameters.
   std::vector<Parameter> updated;
   std::map<std::string, api::DeviceTensor> spans;
+  std::vector<size_t> last_buckets;  // of the gradients of each, if updates begin early
   // The exchanges of joint statistics: parts of this rank, and wholes.
   std::vector<GradientBucket> statistics;
   std::vector<int64_t> exchange_order;             // of the last step, on all ranks
@@ -92,11 +96,9 @@ struct TrainerPrograms {
                                           const api::NamedTensors& inputs,
                                           const HostTensor& target);
   absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
-  // Compiles a program whose states are known, such that all programs together stay within the
-  // budget.
+  // Compiles a program whose states are known, such that all programs stay within the budget.
   absl::Status Compile(StepGraph graph, absl::string_view name, Program* made);
-  // Binds a program to its states and the shared scratch. If that is too small, all programs are
-  // bound to a larger one.
+  // Binds a program to its states and the shared scratch, all programs if that becomes larger.
   absl::Status Bind(Program* made);
   // All compiled programs: steps, evaluations, the update.
   std::vector<const Program*> All() const;
@@ -115,41 +117,41 @@ struct TrainerPrograms {
   absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec);
   // True if checkpoints have the state, and it is one tensor of this process.
   bool IsSaved(absl::string_view state) const;
-  // Counts a batch that was started, by `step` unless it is null. Every `accumulate` batches the
-  // gradients are applied, if that is a program of its own.
+  // Counts a batch that was started, by `step` unless it is null. Every `accumulate` batches
+  // applies the gradients, if that is a program of its own.
   absl::Status CountBatch(double rate, const Program* step);
 
   // --- Of a run of several ranks: trainer_ranks.cc.
   GradientExchange* exchange() const { return options.exchange.get(); }
-  // Makes the tensors that the ranks add, one after another in one buffer: in the order in which
-  // the backward pass computes them. Does nothing if they exist.
+  // Makes the tensors that ranks add, in the order of the backward pass, unless they exist.
   absl::Status MakeJoinedSums();
-  // Makes the sums of parameters with equal factors of the optimizer; if `is_last`, kJoined, too.
-  absl::Status MakeSumsOf(const std::vector<const Parameter*>& summed, bool is_last);
-  void AddToBucket(const std::string& state, const api::DeviceTensor& tensor);
-  // Moves the states of these parameters to buffers with the layout of `sums`, so that the update
-  // program has few tensors (ranks/update_spans.h).
+  // Makes sums of parameters with equal factors, in buffers of at most `most` bytes.
+  absl::Status MakeSumsOf(const std::vector<const Parameter*>& summed, int64_t most, bool is_last);
+  absl::StatusOr<std::vector<SumBuffer>> MakeSumBuffers(absl::Span<const StateSpec> specs,
+                                                        int64_t most);
+  int64_t BucketBytes() const;
+  // `begins`: with the tensor begins a bucket, also if the last one is not full.
+  void AddToBucket(const std::string& state, const api::DeviceTensor& tensor, bool begins);
+  // Moves states of these parameters to buffers with the layout of `sums` (ranks/update_spans.h).
   absl::Status JoinUpdates(absl::Span<const Parameter* const> summed,
                            absl::Span<const int64_t> positions, const hal::BufferPtr& sums);
   absl::Status MoveState(absl::string_view kind, const Parameter& parameter,
                          const hal::BufferPtr& whole, int64_t offset);
-  // Finds the exchanges of a step with joint statistics, and returns their groups of states: for
-  // each the own value, then the values of all. Unimplemented if a kernel needs both.
+  // Finds the exchanges of joint statistics, and returns their groups of states: for each the own
+  // value, then the values of all. Unimplemented if a kernel needs both.
   absl::StatusOr<std::vector<evaluator::StateGroup>> FindExchanges(
       absl::Span<const StateSpec> specs, Program* step);
   // Before each step: all ranks must have one order. Null: this rank has no examples.
   absl::Status AgreeOnExchanges(const Program* step);
-  // Starts each exchange, in order, after its own value is computed, and waits for it before the
-  // first use of the values of all.
+  // Starts each exchange after its own value is computed, and waits before the first use of all.
   evaluator::StateHooks ExchangeHooks();
   absl::Status StartExchanges();
   // The exchanges of a step of this rank without examples.
   absl::Status ExchangeWithoutExamples();
-  // Makes a program report when the gradients of each bucket are complete, and when it needs
-  // parameters.
+  // Makes a program report when gradients of buckets are complete, and when it needs parameters.
   absl::Status WatchBuckets(absl::Span<const StateSpec> specs, Program* step);
-  // Adds the gradients of all ranks. Buckets are added while `step`, which was started, goes on;
-  // null: this rank had no examples.
+  // Adds gradients of all ranks while `step`, which was started, goes on. Null: this rank had no
+  // examples.
   absl::Status AddOverRanks(const Program* step);
   // Replaces running statistics, which each rank updates by its own examples, by their means.
   absl::Status AverageStatistics();
@@ -157,6 +159,14 @@ struct TrainerPrograms {
   absl::Status AddProgress(std::vector<double>* sums, int64_t* skipped);
   // True for sums of gradients, which checkpoints of several ranks do not have.
   static bool IsJoinedSum(absl::string_view state);
+
+  // --- The update by the gradients of all ranks: sharded/trainer_updates.cc.
+  // True if parameters are updated as soon as their sums arrive, while the backward pass goes on.
+  bool UpdatesEarly() const;
+  absl::Status MakeUpdate();
+  absl::Status WatchUpdate(absl::Span<const StateSpec> specs);
+  // Applies the gradients of the last batches. Null: as in AddOverRanks.
+  absl::Status Update(double rate, const Program* step);
 
   // --- Of ranks that keep parts of the state: sharded/trainer_shards.cc.
   bool KeepsPartsApart() const;
@@ -201,7 +211,7 @@ struct TrainerPrograms {
   absl::Status FitArenas(const Program& more);
   // Prepares, gathers and reduces the buckets of a program. `step` outlives its program.
   evaluator::StateHooks HooksOf(const Program& step);
-  // Waits until the buckets of the last step are added.
+  // Waits for the buckets of the last step.
   absl::Status FinishReductions();
   // Before a step adds to a bucket: waits for its memory, and makes zeros.
   absl::Status BeginSum(size_t bucket, const Program& step, hal::Queue& queue);

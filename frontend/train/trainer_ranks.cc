@@ -24,6 +24,10 @@ constexpr char kGradientState[] = "gradient/";
 // Bytes. A process with 620 MiB that OpenCL and CUDA share ended on a host of two H200, before its
 // first step; 325 MiB worked.
 constexpr int64_t kLargestBuffer = int64_t{256} << 20;
+// Number of buffers, if each is updated as soon as it has its sums. Each has a kernel of its own.
+constexpr int64_t kEarlyUpdates = 8;
+
+StateSpec JoinedSpec() { return {kJoined, {DataType::kFloat32, {kJoinedCount}}}; }
 
 }  // namespace
 
@@ -41,52 +45,84 @@ bool TrainerPrograms::IsSaved(absl::string_view state) const {
 absl::Status TrainerPrograms::MakeJoinedSums() {
   if (!joined.empty()) return absl::OkStatus();
   const std::vector<const Parameter*> summed = InOrderOfGradients(*model, parameters);
+  int64_t most = kLargestBuffer;
+  if (UpdatesEarly()) {
+    int64_t bytes = 0;
+    for (const Parameter* parameter : summed) bytes += plan.SumShape(parameter->shape).byte_size();
+    most = std::min(most, std::max(BucketBytes(), bytes / kEarlyUpdates));
+    // Each update needs it, so that it has a bucket of its own, which is the first.
+    TARTAN_RETURN_IF_ERROR(MakeSumBuffers({JoinedSpec()}, most).status());
+    joined_states.back().insert(kSkipped);
+  }
   std::vector<std::vector<const Parameter*>> divided = {summed};
   if (JoinsParameters(plan.optimizer) && !summed.empty()) divided = DivideByFactors(summed);
   for (const std::vector<const Parameter*>& group : divided)
-    TARTAN_RETURN_IF_ERROR(MakeSumsOf(group, /*is_last=*/&group == &divided.back()));
+    TARTAN_RETURN_IF_ERROR(MakeSumsOf(group, most, /*is_last=*/&group == &divided.back()));
   return absl::OkStatus();
 }
 
-absl::Status TrainerPrograms::MakeSumsOf(const std::vector<const Parameter*>& summed,
+absl::Status TrainerPrograms::MakeSumsOf(const std::vector<const Parameter*>& summed, int64_t most,
                                          bool is_last) {
   std::vector<StateSpec> specs;
   for (const Parameter* parameter : summed)
     specs.push_back({StateName("gradient", parameter->name), plan.SumShape(parameter->shape)});
-  if (is_last) specs.push_back({kJoined, {DataType::kFloat32, {kJoinedCount}}});
+  if (is_last && !UpdatesEarly()) specs.push_back(JoinedSpec());
+  const size_t first_bucket = joined.size();
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<SumBuffer> made, MakeSumBuffers(specs, most));
+  if (!JoinsParameters(plan.optimizer)) return absl::OkStatus();
+  for (const SumBuffer& buffer : made) {
+    if (buffer.first >= summed.size()) continue;
+    const size_t count = std::min(buffer.positions.size(), summed.size() - buffer.first);
+    const auto of_buffer = absl::MakeConstSpan(summed).subspan(buffer.first, count);
+    TARTAN_RETURN_IF_ERROR(
+        JoinUpdates(of_buffer, absl::MakeConstSpan(buffer.positions).first(count), buffer.memory));
+    last_buckets.push_back(buffer.last_bucket);
+  }
+  // An early update writes parameters, so that the step must not need them any more.
+  for (size_t b = first_bucket; b < joined.size() && UpdatesEarly(); ++b) {
+    std::set<std::string> written;
+    for (const std::string& state : joined_states[b])
+      written.insert(StateName("parameter", state.substr(sizeof(kGradientState) - 1)));
+    joined_states[b].merge(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<SumBuffer>> TrainerPrograms::MakeSumBuffers(
+    absl::Span<const StateSpec> specs, int64_t most) {
   // Elements, so that float32 tensors of the same layout are aligned, too.
   const int64_t width = ByteWidth(plan.sum_type);
   const int64_t unit = std::max<int64_t>(1, device->hal()->info().buffer_alignment / width);
   std::vector<int64_t> counts;
   for (const StateSpec& spec : specs) counts.push_back(spec.shape.byte_size() / width);
-  for (const SumBuffer& buffer : LayOutSums(counts, unit, kLargestBuffer / width)) {
-    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr whole,
-                            exchange()->Allocate(*device, buffer.count * width));
-    TARTAN_RETURN_IF_ERROR(FillWithZeros({whole, 0, buffer.count * width}));
+  std::vector<SumBuffer> buffers = LayOutSums(counts, unit, most / width);
+  for (SumBuffer& buffer : buffers) {
+    TARTAN_ASSIGN_OR_RETURN(buffer.memory, AllocateZeros(buffer.count * width));
     for (size_t i = 0; i < buffer.positions.size(); ++i) {
       const StateSpec& spec = specs[buffer.first + i];
-      TARTAN_ASSIGN_OR_RETURN(
-          api::DeviceTensor tensor,
-          api::DeviceTensor::Within(*device, whole, buffer.positions[i] * width, spec.shape));
-      AddToBucket(spec.name, tensor);
+      TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor,
+                              api::DeviceTensor::Within(*device, buffer.memory,
+                                                        buffer.positions[i] * width, spec.shape));
+      AddToBucket(spec.name, tensor, /*begins=*/i == 0 && UpdatesEarly());
       tensors.emplace(spec.name, std::move(tensor));
     }
-    if (buffer.first >= summed.size() || !JoinsParameters(plan.optimizer)) continue;
-    const size_t count = std::min(buffer.positions.size(), summed.size() - buffer.first);
-    TARTAN_RETURN_IF_ERROR(JoinUpdates(absl::MakeConstSpan(summed).subspan(buffer.first, count),
-                                       absl::MakeConstSpan(buffer.positions).first(count), whole));
+    buffer.last_bucket = joined.size() - 1;
   }
-  return absl::OkStatus();
+  return buffers;
 }
 
-void TrainerPrograms::AddToBucket(const std::string& state, const api::DeviceTensor& tensor) {
-  const int64_t full = options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
+int64_t TrainerPrograms::BucketBytes() const {
+  return options.bucket_bytes > 0 ? options.bucket_bytes : exchange()->bucket_bytes();
+}
+
+void TrainerPrograms::AddToBucket(const std::string& state, const api::DeviceTensor& tensor,
+                                  bool begins) {
   int64_t bytes = 0;
   if (!joined.empty()) {
     for (const api::DeviceTensor& other : joined.back().tensors) bytes += other.shape().byte_size();
   }
   // A bucket is full with the tensor that reaches the size.
-  if (joined.empty() || bytes >= full) {
+  if (joined.empty() || begins || bytes >= BucketBytes()) {
     joined.emplace_back();
     joined_states.emplace_back();
   }
@@ -276,7 +312,8 @@ absl::Status TrainerPrograms::AddOverRanks(const Program* step) {
   if (events.size() > joined.size()) events.erase(events.begin(), events.end() - joined.size());
   events.resize(joined.size());
   for (size_t b = 0; b < joined.size(); ++b) joined[b].computed = events[b];
-  return exchange()->Sum(*device, joined);
+  return apply.queue != nullptr ? exchange()->StartSums(*device, joined)
+                                : exchange()->Sum(*device, joined);
 }
 
 absl::Status TrainerPrograms::AverageStatistics() {

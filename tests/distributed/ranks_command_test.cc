@@ -97,8 +97,9 @@ TEST_F(RanksCommand, TrainsLikeOneProcessAndWritesATrace) {
   EXPECT_TRUE(std::filesystem::exists(Path("out.onnx")));
   std::stringstream trace;
   trace << std::ifstream(Path("trace.json")).rdbuf();
-  EXPECT_THAT(trace.str(), AllOf(HasSubstr("\"rank 2\""), HasSubstr("\"all-reduce\""),
-                                 HasSubstr("\"compute\""), HasSubstr("\"wait for ranks\"")));
+  EXPECT_THAT(trace.str(),
+              AllOf(HasSubstr("\"rank 2\""), HasSubstr("\"all-reduce\""), HasSubstr("\"compute\""),
+                    HasSubstr("\"wait for ranks\""), HasSubstr("\"update\"")));
 }
 
 TEST_F(RanksCommand, RanksThatKeepPartsOfTheStateTrainLikeOneProcess) {

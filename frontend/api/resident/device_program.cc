@@ -2,7 +2,6 @@
 #include "frontend/api/resident/device_program.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -293,8 +292,7 @@ absl::StatusOr<PendingOutputs> DeviceProgram::Impl::OutputsAsync(evaluator::Boun
 absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Impl::Outputs(
     evaluator::BoundRun& of) const {
   absl::StatusOr<PendingOutputs> coming = OutputsAsync(of);
-  // Finish also after a failed read: the failure of the runs is the more useful error.
-  TARTAN_RETURN_IF_ERROR(queue->Finish());
+  TARTAN_RETURN_IF_ERROR(queue->Finish());  // also after a failed read: its error is less useful
   TARTAN_RETURN_IF_ERROR(coming.status());
   return coming->Wait();
 }
@@ -309,6 +307,7 @@ absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
   return impl_->Outputs(*impl_->run);
 }
 
+void DeviceProgram::UseQueue(std::shared_ptr<DeviceQueue> queue) { impl_->queue = queue; }
 absl::Status DeviceProgram::Finish() { return impl_->queue->Finish(); }
 
 absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Run(absl::Span<const HostTensor> inputs,

@@ -103,6 +103,11 @@ class DeviceProgram {
   // The events of the last started run, by group.
   std::vector<hal::EventPtr> StateEvents() const;
 
+  // Enqueues runs into this queue of the device instead of Device::queue(). The caller orders them
+  // with uses of their states in other queues. Requires that the program is not bound; its scratch
+  // memory must not be shared.
+  void UseQueue(std::shared_ptr<DeviceQueue> queue);
+
   // Waits for all runs and frees the memory used only during a run. Bind must follow.
   absl::Status Unbind();
 

@@ -70,6 +70,14 @@ class GradientExchange {
   // Replaces each tensor by its sum over all ranks, bucket after bucket. All ranks get the same
   // bits. Of a bucket with a part, only the part receives its sums. Waits for the sums.
   virtual absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) = 0;
+  // Sum in parts: starts to add the buckets; waits for one of them, by its index; waits for all.
+  virtual absl::Status StartSums(const api::Device& device,
+                                 absl::Span<const GradientBucket> buckets) = 0;
+  virtual absl::Status WaitForSum(size_t bucket) = 0;
+  virtual absl::Status FinishSums() = 0;
+  // If a time line is recorded: waits for the end of an update that began after the last
+  // WaitForSum, and records it.
+  virtual absl::Status TraceUpdate(const hal::EventPtr& done) = 0;
   // Starts to add a bucket whose `computed` is defined. Returns the event of its sums. Sum waits
   // for it, too.
   virtual absl::StatusOr<hal::EventPtr> StartSum(const GradientBucket& bucket) = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "frontend/api/device.h"
 #include "frontend/train/graph/optimizer.h"
 #include "frontend/train/graph/parameters.h"
 
@@ -18,6 +19,8 @@ struct SumBuffer {
   size_t first = 0;                // the first tensor
   std::vector<int64_t> positions;  // of the first elements of its tensors
   int64_t count = 0;               // number of elements, with gaps
+  hal::BufferPtr memory;           // null until it is allocated
+  size_t last_bucket = 0;          // of its tensors, if it has memory
 };
 
 // Divides tensors of these numbers of elements among buffers of at most `most` elements, or of one
