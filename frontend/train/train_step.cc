@@ -80,17 +80,16 @@ class StepBuilder {
     statistics_.AppendTo(&wrt);
     api::GradientOptions options;
     options.straight_through = plan_.straight_through;
-    Tensor seed;
+    Tensor scale;
     if (plan_.loss_scale.has_value()) {
       scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
-      TARTAN_ASSIGN_OR_RETURN(seed, ScaleOf(scale_));
+      TARTAN_ASSIGN_OR_RETURN(scale, ScaleOf(scale_));
+      TARTAN_ASSIGN_OR_RETURN(scale, statistics_.ScaleByExample(scale, terms_.denominator));
     }
     if (plan_.joins) {
       TARTAN_ASSIGN_OR_RETURN(weight_, WeightOf(terms_));
     }
-    if (!statistics_.empty()) {
-      TARTAN_ASSIGN_OR_RETURN(seed, WeightedSeed(seed, weight_));
-    }
+    TARTAN_ASSIGN_OR_RETURN(const Tensor seed, statistics_.SeedOf(scale, weight_));
     const api::SeededTensor seeded{loss, seed};
     TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients,
                             api::Gradient(absl::MakeConstSpan(&seeded, 1), wrt, options));
@@ -98,7 +97,7 @@ class StepBuilder {
       AddState({std::move(name), input.shape()}, input, std::move(next));
     };
     statistics_.AddStates(&gradients, add_state);
-    if (plan_.loss_scale.has_value()) TARTAN_RETURN_IF_ERROR(UnscaleAll(scale_, &gradients));
+    if (plan_.loss_scale.has_value()) TARTAN_RETURN_IF_ERROR(UnscaleAll(scale, &gradients));
     TARTAN_RETURN_IF_ERROR(rows_.Sum(parameters_, masters_, &gradients));
     Tensor is_taken = healthy;
     if (plan_.accumulates) {

@@ -106,9 +106,21 @@ TEST_F(JointStatistics, TrainsInBFloat16) {
 
 TEST_F(JointStatistics, TrainsInFloat16WithAScaledLoss) {
   trainer_.precision = train::Precision::kFloat16;
-  trainer_.loss_scale.first = 1024;  // no gradient overflows
   fit_.steps = 10;
   CompareWithOneProcess(2, 3e-2);
+}
+
+TEST_F(JointStatistics, TheLossScaleIsThatOfOneProcess) {
+  trainer_.precision = train::Precision::kFloat16;
+  trainer_.accumulate = 2;
+  fit_.batch = 20;  // parts of 6, 7 and 7
+  fit_.steps = 10;
+  const train::LogLine alone = TrainAs(nullptr).lines.back();
+  EXPECT_EQ(alone.left_out, 0);
+  for (const Outcome& rank : CompareWithOneProcess(3, 3e-2)) {
+    EXPECT_EQ(rank.lines.back().left_out, 0);
+    EXPECT_EQ(rank.lines.back().loss_scale, alone.loss_scale);
+  }
 }
 
 TEST_F(JointStatistics, RanksKeepPartsOfTheOptimizer) {

@@ -108,12 +108,11 @@ absl::StatusOr<api::Tensor> ScaleOf(const api::Tensor& state) {
                     {state}, "loss_scale");
 }
 
-absl::Status UnscaleAll(const api::Tensor& state, std::vector<api::Tensor>* gradients) {
+absl::Status UnscaleAll(const api::Tensor& scale, std::vector<api::Tensor>* gradients) {
   for (api::Tensor& gradient : *gradients) {
     TARTAN_ASSIGN_OR_RETURN(
-        gradient, api::Apply(absl::StrCat("function (G, S) -> (U) { X[] = +(S[", int64_t{kScale},
-                                          "]); R = as_float(1, 32) / X; U = G * R; }"),
-                             {gradient, state}, "unscaled"));
+        gradient, api::Apply("function (G, X) -> (U) { R = as_float(1, 32) / X; U = G * R; }",
+                             {gradient, scale}, "unscaled"));
   }
   return absl::OkStatus();
 }

@@ -63,8 +63,8 @@ absl::Status CheckScale(const LossScale& scale, const std::vector<double>& state
 
 // The scale in a state, float32[].
 absl::StatusOr<api::Tensor> ScaleOf(const api::Tensor& state);
-// Divides each gradient by the scale.
-absl::Status UnscaleAll(const api::Tensor& state, std::vector<api::Tensor>* gradients);
+// Divides each gradient by the scale, a scalar.
+absl::Status UnscaleAll(const api::Tensor& scale, std::vector<api::Tensor>* gradients);
 // A bool scalar: all elements of all gradients are finite.
 absl::StatusOr<api::Tensor> AllFinite(const std::vector<api::Tensor>& gradients);
 // The state after an update, or after a skipped one if `finite` is false. Unchanged if `healthy` is

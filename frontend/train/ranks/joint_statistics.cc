@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/api/function.h"
+#include "frontend/train/ranks/joined_sums.h"
 
 namespace tartan::train {
 namespace {
@@ -32,6 +34,24 @@ JointStatistics::JointStatistics(api::BoundGraph* graph) {
     }
   }
   graph->updates = std::move(updates);
+}
+
+absl::StatusOr<api::Tensor> JointStatistics::ScaleByExample(const api::Tensor& scale,
+                                                            const api::Tensor& weights) const {
+  if (forward_.empty()) return scale;
+  // The ranks have weights in proportion to the elements of a normalised channel. All ranks get the
+  // same bits.
+  return api::Apply(
+      absl::StrCat("function (S, OWN, ALL) -> (R) { E[] = +(OWN[0, 0]); N[] = +(ALL[r, 0, 0]); "
+                   "R = S / (N * (as_float(",
+                   weights.shape().element_count(), ", 32) / E)); }"),
+      {scale, forward_.front().next, forward_.front().all}, "scale_by_example");
+}
+
+absl::StatusOr<api::Tensor> JointStatistics::SeedOf(const api::Tensor& scale,
+                                                    const api::Tensor& weight) const {
+  if (forward_.empty()) return scale;
+  return WeightedSeed(scale, weight);
 }
 
 void JointStatistics::AppendTo(std::vector<api::Tensor>* wrt) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "frontend/api/model.h"
 #include "frontend/api/tensor.h"
@@ -25,6 +26,13 @@ class JointStatistics {
   explicit JointStatistics(api::BoundGraph* graph);
 
   bool empty() const { return forward_.empty(); }
+  // The scale of a loss that is weighted by a rank's part of the batch: `scale` divided by the
+  // number of weights of all ranks, of which this rank has `weights`. So scaled gradients are as
+  // small as those of the mean. Returns `scale` without exchanges.
+  absl::StatusOr<api::Tensor> ScaleByExample(const api::Tensor& scale,
+                                             const api::Tensor& weights) const;
+  // The seed of the loss: WeightedSeed (ranks/joined_sums.h), or `scale` without exchanges.
+  absl::StatusOr<api::Tensor> SeedOf(const api::Tensor& scale, const api::Tensor& weight) const;
   // Adds the tensors whose gradients are exchanged.
   void AppendTo(std::vector<api::Tensor>* wrt) const;
   using AddState =
