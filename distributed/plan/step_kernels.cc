@@ -36,16 +36,22 @@ std::vector<std::string> NamesOf(absl::string_view values) {
   return names;
 }
 
-// The trained tensors that a kernel stores.
-std::vector<size_t> UpdatedBy(const std::vector<std::string>& names,
-                              const std::map<std::string, size_t>& tensors) {
-  std::vector<size_t> updated;
+// The trained tensors for which a kernel stores a value of a name with this suffix.
+std::vector<size_t> StoredBy(const std::vector<std::string>& names, const std::string& suffix,
+                             const std::map<std::string, size_t>& tensors) {
+  std::vector<size_t> stored;
   for (const std::string& name : names) {
-    const auto found =
-        absl::EndsWith(name, "_K0") ? tensors.find(name.substr(0, name.size() - 3)) : tensors.end();
-    if (found != tensors.end()) updated.push_back(found->second);
+    if (!absl::EndsWith(name, suffix)) continue;
+    const auto found = tensors.find(name.substr(0, name.size() - suffix.size()));
+    if (found != tensors.end()) stored.push_back(found->second);
   }
-  return updated;
+  return stored;
+}
+
+bool UpdatesSpan(const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return absl::StartsWith(name, "Span") && absl::EndsWith(name, "_K0");
+  });
 }
 
 void AddActivations(absl::Span<const TrainedTensor> tensors, double forward_flops,
@@ -83,13 +89,17 @@ TrainingProfile ProfileStep(absl::Span<const StepKernel> kernels,
   for (const StepKernel& kernel : kernels) {
     const double seconds = scale * kernel.seconds;
     const std::vector<std::string> names = NamesOf(kernel.values);
-    const std::vector<size_t> updated = UpdatedBy(names, by_name);
-    const bool is_gradient = absl::StrContains(updated.empty() ? names[0] : kernel.name, "_grad");
-    (is_gradient       ? profile.backward_s
-     : updated.empty() ? profile.forward_s
-                       : profile.update_s) += seconds;
-    if (!is_gradient && updated.empty()) forward_flops += kernel.flops;
-    for (const size_t t : updated) {
+    const std::vector<size_t> updated = StoredBy(names, "_K0", by_name);
+    std::vector<size_t> complete = StoredBy(names, "_sum", by_name);
+    const bool is_update = !updated.empty() || UpdatesSpan(names);
+    const bool is_gradient =
+        !complete.empty() || absl::StrContains(is_update ? kernel.name : names[0], "_grad");
+    (is_gradient ? profile.backward_s
+     : is_update ? profile.update_s
+                 : profile.forward_s) += seconds;
+    if (!is_gradient && !is_update) forward_flops += kernel.flops;
+    complete.insert(complete.end(), updated.begin(), updated.end());
+    for (const size_t t : complete) {
       if (!is_ready[t]) profile.gradients.push_back({profile.backward_s, tensors[t].bytes});
       is_ready[t] = true;
     }

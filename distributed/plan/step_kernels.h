@@ -26,8 +26,11 @@ struct TrainedTensor {
 
 // Fills the times, the gradients and the sizes of activations.
 //
-// - A kernel that stores a trained tensor ("NAME_K0") belongs to the update. If the name
-//   of this kernel has "_grad", it computes the gradient, too, and belongs to the backward pass.
+// - A kernel that stores a trained tensor ("NAME_K0"), or adjacent ones of a rank ("SpanI_K0"),
+//   belongs to the update. If the name of this kernel has "_grad", it computes the gradient, too,
+//   and belongs to the backward pass.
+// - A kernel that stores the gradient of a tensor for other ranks ("NAME_sum") belongs to the
+//   backward pass, and the gradient is ready after it.
 // - Other kernels belong to the backward pass if their first value is a gradient, and else to the
 //   forward pass.
 // - A gradient is ready when the kernels of the backward pass up to its update have run. The

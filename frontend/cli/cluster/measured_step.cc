@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/cli/cluster/measured_step.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "distributed/plan/step_kernels.h"
+#include "frontend/cli/cluster/lone_rank.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/latency.h"
 #include "frontend/cli/stopwatch.h"
@@ -133,7 +135,8 @@ plan_cluster::TrainingProfile ProfileOf(const train::Trainer& trainer, double st
   const train::Trainer::Memory memory = trainer.memory();
   profile.parameter_bytes = static_cast<double>(memory.parameters);
   profile.gradient_bytes = gradient_bytes;
-  profile.state_bytes = static_cast<double>(memory.state);
+  // Sums of gradients are states of a rank.
+  profile.state_bytes = std::max(0.0, static_cast<double>(memory.state) - gradient_bytes);
   profile.activation_bytes = static_cast<double>(memory.kept);
   profile.other_bytes = static_cast<double>(memory.batch + memory.scratch + memory.constants);
   return profile;
@@ -157,6 +160,7 @@ absl::StatusOr<MeasuredStep> MeasureStep(StepFlags flags, const Context& context
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice(flags.precision.matmuls));
   MeasuredStep measured;
   measured.device = Describe(device->info());
+  flags.trainer.exchange = MakeLoneRank();
   double step_s = 0;
   {
     TARTAN_ASSIGN_OR_RETURN(

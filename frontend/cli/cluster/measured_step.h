@@ -31,8 +31,8 @@ struct MeasuredStep {
   double parameters = 0;  // number of trained elements
 };
 
-// Trains on made inputs and targets: times steps as a whole, then kernel by kernel. Errors carry
-// their stage.
+// Trains on made inputs and targets as a rank without others: times steps as a whole, then kernel
+// by kernel. Errors carry their stage.
 absl::StatusOr<MeasuredStep> MeasureStep(StepFlags flags, const Context& context);
 
 }  // namespace tartan::cli

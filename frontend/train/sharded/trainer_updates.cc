@@ -55,6 +55,13 @@ absl::Status TrainerPrograms::WatchUpdate(absl::Span<const StateSpec> specs) {
 
 absl::Status TrainerPrograms::Update(double rate, const Program* step) {
   if (apply.program == nullptr) TARTAN_RETURN_IF_ERROR(MakeUpdate());
+  if (options.profile && !plan.shards) {
+    if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks(step));
+    if (apply.queue != nullptr) TARTAN_RETURN_IF_ERROR(exchange()->FinishSums());
+    TARTAN_ASSIGN_OR_RETURN(auto kernels, apply.program->Profile({Numbers(rate)}));
+    profile.AddUpdate(std::move(kernels));
+    return absl::OkStatus();
+  }
   if (apply.queue == nullptr) {
     if (plan.joins) TARTAN_RETURN_IF_ERROR(AddOverRanks(step));
     return plan.shards ? ApplyShard(rate) : apply.program->Start({Numbers(rate)});

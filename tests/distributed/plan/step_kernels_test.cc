@@ -50,6 +50,22 @@ TEST(StepKernels, ThatComputeAndApplyAGradientBelongToTheBackwardPass) {
   EXPECT_EQ(profile.gradients[1].ready_s, 27);
 }
 
+TEST(StepKernels, OfARankCompleteGradientsAndUpdateSpans) {
+  const std::vector<StepKernel> kernels = {
+      {"k0_H", "H float32[8, 4]", 1, 0},
+      {"k1_H_grad_W_grad", "W_2_sum float32[4, 2]", 2, 0},
+      {"k2_H_grad", "H_grad float32[8, 4]", 4, 0},
+      {"k3_T1w_sum", "Sums float32[4]; T1w_sum float32[3, 4]", 8, 0},
+      {"k4_Span0", "Span0_K0 float32[20]", 16, 0}};
+  const TrainingProfile profile = ProfileStep(kernels, kTensors, 31);
+  EXPECT_EQ(profile.forward_s, 1);
+  EXPECT_EQ(profile.backward_s, 14);
+  EXPECT_EQ(profile.update_s, 16);
+  EXPECT_EQ(profile.gradients[0].ready_s, 2);
+  EXPECT_EQ(profile.gradients[0].bytes, 32);
+  EXPECT_EQ(profile.gradients[1].ready_s, 14);
+}
+
 TEST(StepKernels, AreScaledToTheStepIfTheyTakeLonger) {
   const TrainingProfile profile = ProfileStep(Kernels(), kTensors, 20);
   EXPECT_EQ(profile.forward_s, 1.5);
