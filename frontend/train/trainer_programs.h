@@ -30,8 +30,7 @@ inline constexpr char kUpdateName[] = "update";  // of the program that applies 
 
 // The value converted to another type with the same shape.
 HostTensor Converted(const HostTensor& value, const TensorShape& shape);
-// Equal for equal batch shapes.
-std::string KeyOf(const BatchShapes& shapes);
+std::string KeyOf(const BatchShapes& shapes);  // equal for equal batch shapes
 
 struct TrainerPrograms {
   // A program and its inputs.
