@@ -30,7 +30,8 @@ inline constexpr char kUpdateName[] = "update";  // of the program that applies 
 
 // The value converted to another type with the same shape.
 HostTensor Converted(const HostTensor& value, const TensorShape& shape);
-std::string KeyOf(const BatchShapes& shapes);  // equal for equal batch shapes
+// Equal for equal batch shapes.
+std::string KeyOf(const BatchShapes& shapes);
 
 struct TrainerPrograms {
   // A program and its inputs.
@@ -171,7 +172,6 @@ struct TrainerPrograms {
   bool KeepsPartsApart() const;
   // Makes parameters and sums of gradients, and their parts. Does nothing if they exist.
   absl::Status MakeShards();
-  // Its parts.
   absl::Status AllocateShards();
   absl::Status MakeShardBuckets();
   absl::Status MakeSegments();

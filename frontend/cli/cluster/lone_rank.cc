@@ -12,7 +12,7 @@
 namespace tartan::cli {
 namespace {
 
-// Operations are done at once, and events are those of their work on the device.
+// Each operation is complete at once. Its event is the one that it would wait for.
 class LoneRank : public train::GradientExchange {
  public:
   int64_t rank() const override { return 0; }
@@ -29,7 +29,7 @@ class LoneRank : public train::GradientExchange {
   absl::StatusOr<hal::BufferPtr> Allocate(const api::Device& device, int64_t bytes) override {
     return device.hal()->Allocate(bytes);
   }
-  // As of ranks of one host (distributed/training/gradient_exchange.cc).
+  // Equal to ranks of one host (distributed/training/gradient_exchange.cc).
   int64_t bucket_bytes() const override { return int64_t{is_cpu_ ? 4 : 32} << 20; }
 
   absl::Status Sum(const api::Device& device,

@@ -27,8 +27,8 @@ class JointStatistics {
 
   bool empty() const { return forward_.empty(); }
   // The scale of a loss that is weighted by a rank's part of the batch: `scale` divided by the
-  // number of weights of all ranks, of which this rank has `weights`. So scaled gradients are as
-  // small as those of the mean. Returns `scale` without exchanges.
+  // number of weights of all ranks, of which this rank has `weights`. So it scales gradients of the
+  // mean. Returns `scale` without exchanges.
   absl::StatusOr<api::Tensor> ScaleByExample(const api::Tensor& scale,
                                              const api::Tensor& weights) const;
   // The seed of the loss: WeightedSeed (ranks/joined_sums.h), or `scale` without exchanges.
