@@ -14,6 +14,8 @@
 namespace tartan::train {
 
 bool TrainerPrograms::UpdatesEarly() const {
+  // Not measured on GPUs, whose hosts enqueue the next step while the update runs.
+  if (device->info().type != hal::DeviceType::kCpu) return false;
   const bool needs_all_sums = plan.clip_norm > 0 || plan.loss_scale.has_value();
   return plan.replaces_sums && !plan.shards && !needs_all_sums && JoinsParameters(plan.optimizer) &&
          exchange()->bucket_bytes() < std::numeric_limits<int64_t>::max();
