@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "tile/compiler/merge_parameters.h"
@@ -164,6 +165,12 @@ class Updater {
 };
 
 }  // namespace
+
+bool HasStates(const ir::Program& program) {
+  return std::any_of(program.inputs.begin(), program.inputs.end(), [&](ir::ValueId input) {
+    return std::get<ir::Input>(program.values[input].op).next >= 0;
+  });
+}
 
 void UpdateInPlace(absl::Span<const int> next, KernelList* list) {
   if (std::all_of(next.begin(), next.end(), [](int output) { return output < 0; })) return;

@@ -5,8 +5,12 @@
 
 #include "absl/types/span.h"
 #include "tile/compiler/kernel_list.h"
+#include "tile/ir/program.h"
 
 namespace tartan::compiler {
+
+// Returns whether the program updates states.
+bool HasStates(const ir::Program& program);
 
 // `next`: per input of the list, the output that is its next value, or -1.
 // Afterwards the steps leave each next value in the state's buffer, and that buffer is the output.

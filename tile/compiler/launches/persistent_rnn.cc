@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tile/compiler/launches/share_kernels.h"
+#include "tile/compiler/update_in_place.h"
 #include "tile/poly/form_key.h"
 
 namespace tartan::compiler {
@@ -137,11 +138,8 @@ class PersistentRnnPlanner {
 
   // Returns true if the program returns an input unchanged and updates no states in place.
   bool MayBeRepeated() const {
-    const bool has_states = std::any_of(
-        program_.inputs.begin(), program_.inputs.end(),
-        [&](ValueId input) { return std::get<ir::Input>(program_.values[input].op).next >= 0; });
-    return !has_states && std::any_of(program_.outputs.begin(), program_.outputs.end(),
-                                      [&](ValueId output) { return IsRunInput(output); });
+    return !HasStates(program_) && std::any_of(program_.outputs.begin(), program_.outputs.end(),
+                                               [&](ValueId output) { return IsRunInput(output); });
   }
 
   // Returns true if the next run of the program reads the launch's output as this tensor.

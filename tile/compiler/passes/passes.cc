@@ -200,12 +200,6 @@ absl::Status UpdateStates(Compilation* c) {
   return absl::OkStatus();
 }
 
-bool HasStates(const ir::Program& program) {
-  return std::any_of(program.inputs.begin(), program.inputs.end(), [&](ValueId input) {
-    return std::get<ir::Input>(program.values[input].op).next >= 0;
-  });
-}
-
 absl::Status OrderForMemory(Compilation* c) {
   OrderSetup(&c->list);
   if (HasStates(c->program)) OrderSteps(&c->list);
