@@ -142,12 +142,6 @@ class Exchange : public train::GradientExchange {
     return started_.empty() ? bucket.computed : started_.back();
   }
 
-  absl::Status Sum(const api::Device& device,
-                   absl::Span<const train::GradientBucket> buckets) override {
-    TARTAN_RETURN_IF_ERROR(StartSums(device, buckets));
-    return FinishSums();
-  }
-
   absl::Status StartSums(const api::Device& device,
                          absl::Span<const train::GradientBucket> buckets) override {
     sums_ = {};

@@ -32,11 +32,6 @@ class LoneRank : public train::GradientExchange {
   // Equal to ranks of one host (distributed/training/gradient_exchange.cc).
   int64_t bucket_bytes() const override { return int64_t{is_cpu_ ? 4 : 32} << 20; }
 
-  absl::Status Sum(const api::Device& device,
-                   absl::Span<const train::GradientBucket> buckets) override {
-    TARTAN_RETURN_IF_ERROR(StartSums(device, buckets));
-    return FinishSums();
-  }
   absl::Status StartSums(const api::Device& device,
                          absl::Span<const train::GradientBucket> buckets) override {
     TARTAN_ASSIGN_OR_RETURN(all_computed_, device.queue()->Mark());

@@ -69,7 +69,10 @@ class GradientExchange {
   virtual int64_t bucket_bytes() const = 0;
   // Replaces each tensor by its sum over all ranks, bucket after bucket. All ranks get the same
   // bits. Of a bucket with a part, only the part receives its sums. Waits for the sums.
-  virtual absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) = 0;
+  absl::Status Sum(const api::Device& device, absl::Span<const GradientBucket> buckets) {
+    const absl::Status started = StartSums(device, buckets);
+    return started.ok() ? FinishSums() : started;
+  }
   // Sum in parts: starts to add the buckets; waits for one of them, by its index; waits for all.
   virtual absl::Status StartSums(const api::Device& device,
                                  absl::Span<const GradientBucket> buckets) = 0;
